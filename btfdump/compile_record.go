@@ -1,0 +1,133 @@
+package btfdump
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// record plans a struct or a union, or finds the plan of an earlier occurrence.
+func (c *compiler) record(t btf.Type, members []btf.Member, size uint32, tail bool) (op, error) {
+	key := spanKey{t, tail}
+	s, ok := c.spans[key]
+	if ok {
+		c.values += s.values
+	} else {
+		var err error
+		if s, err = c.members(t, members, size, tail); err != nil {
+			return op{}, err
+		}
+		c.spans[key] = s
+	}
+	return op{kind: kindRecord, size: size, first: s.first, n: s.n, tail: s.tail}, nil
+}
+
+func (c *compiler) members(t btf.Type, members []btf.Member, size uint32, tail bool) (span, error) {
+	if err := c.enter(); err != nil {
+		return span{}, err
+	}
+	defer c.leave()
+
+	_, union := t.(*btf.Union)
+	before := c.values
+	s := span{first: c.reserve(len(members)), n: uint32(len(members))}
+	for i, m := range members {
+		last := i == len(members)-1
+		o, err := c.member(m, size, tail && (union || last))
+		if err != nil {
+			return span{}, memberError(m.Name, err)
+		}
+		s.tail = s.tail || o.tail
+		c.ops[int(s.first)+i] = o
+	}
+	s.values = c.values - before
+	return s, nil
+}
+
+// member plans one member of a record of size bytes.
+func (c *compiler) member(m btf.Member, size uint32, tail bool) (op, error) {
+	o, err := c.value(m.Type, tail)
+	if err != nil {
+		return op{}, err
+	}
+	o.setLabel(m.Name, c.cast(m.Type))
+	o.off = uint32(m.Offset / 8)
+
+	end := uint64(m.Offset) + 8*uint64(o.size)
+	if m.BitfieldSize != 0 || m.Offset%8 != 0 {
+		if err := o.setBitfield(m); err != nil {
+			return op{}, err
+		}
+		end = uint64(m.Offset) + uint64(o.width)
+	}
+	if end > 8*uint64(size) {
+		return op{}, errOutside
+	}
+	return o, nil
+}
+
+// setBitfield narrows the value to the bits of the member.
+func (o *op) setBitfield(m btf.Member) error {
+	bits := uint64(m.BitfieldSize)
+	if bits == 0 {
+		bits = 8 * uint64(o.size)
+	}
+	switch o.kind {
+	case kindInt, kindWide, kindEnum:
+	default:
+		return errBitfield
+	}
+	if bits > 128 || bits > 8*uint64(o.size) {
+		return errBitfield
+	}
+	o.width = uint8(bits)
+	o.shift = uint8(m.Offset % 8)
+	o.size = (uint32(o.shift) + uint32(o.width) + 7) / 8
+	return nil
+}
+
+// variable plans a global variable: its declaration stands before its value.
+func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
+	o, err := c.value(v.Type, tail)
+	if err != nil {
+		return op{}, fmt.Errorf("variable %q: %w", v.Name, err)
+	}
+	cast := c.cast(v.Type)
+	o.label = linkage(v.Linkage) + cast + " " + clean(v.Name) + " = (" + cast + ")"
+	return o, nil
+}
+
+// section plans a data section, whose variables all begin at the outer level.
+func (c *compiler) section(ds *btf.Datasec) (op, error) {
+	o := op{
+		kind:  kindSection,
+		label: `SEC("` + clean(ds.Name) + `") `,
+		size:  ds.Size,
+		n:     uint32(len(ds.Vars)),
+	}
+	o.first = c.reserve(len(ds.Vars))
+	for i, vs := range ds.Vars {
+		v, err := c.sectionEntry(vs.Type)
+		if err != nil {
+			return op{}, err
+		}
+		v.off = vs.Offset
+		end := uint64(v.off) + uint64(v.size)
+		if end > maxSize {
+			return op{}, errTooLarge
+		}
+		// The kernel's own sections say that they have no size.
+		o.size = max(o.size, uint32(end))
+		c.ops[int(o.first)+i] = v
+	}
+	return o, nil
+}
+
+func (c *compiler) sectionEntry(t btf.Type) (op, error) {
+	v, ok := t.(*btf.Var)
+	if !ok {
+		return op{kind: kindNothing, label: Decl(t, "")}, nil
+	}
+	// What follows here is the next variable: no array is flexible.
+	return c.variable(v, false)
+}

@@ -1,0 +1,32 @@
+package btfdump
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAppendString(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"eth0", `"eth0"`},
+		{"", `""`},
+		{"eth0\x00junk", `"eth0"`},
+		{`say "hi" \o/`, `"say \"hi\" \\o/"`},
+		{"\a\b\t\n\v\f\r", `"\a\b\t\n\v\f\r"`},
+		{"\x1b[2J", `"\033[2J"`},
+		{"\x012\x7f", `"\0012\177"`},
+		{"h\u00e9\u6f22\U0001f427", `"hé漢🐧"`},
+		{"\xff\xc3", `"\377\303"`},
+		{"\u009b2J", `"\302\2332J"`},               // CSI as one C1 control
+		{"a\u202eb", `"a\342\200\256b"`},           // right to left override
+		{"\ufffd", "\"\ufffd\""},                   // itself, not a sign of bad input
+		{"\xed\xa0\x80", `"\355\240\200"`},         // surrogate
+		{"\u00a0\u200b", `"\302\240\342\200\213"`}, // blanks that look like nothing
+		{"\xf4\x90\x80\x80", `"\364\220\200\200"`}, // beyond Unicode
+		{"\xc0\x9b", `"\300\233"`},                 // overlong
+		{"/usr/bin/caf\xc3\xa9", "\"/usr/bin/caf\xc3\xa9\""},
+	}
+	for _, tt := range tests {
+		require.Equal(t, "x"+tt.want, string(AppendString([]byte("x"), []byte(tt.in))))
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// parseArgs orders a command line as the cli package wants it: the command,
+// its options, then the operands. As with getopt, options may stand anywhere;
+// the command is trace unless the first operand names another.
+func parseArgs(app *cli.App, args []string) ([]string, error) {
+	options, operands := permute(optionsWithValue(app), args)
+	switch {
+	case slices.Contains(options, "-V"), slices.Contains(options, "--version"):
+		return []string{"--version"}, nil
+	}
+	help := slices.Contains(options, "-h") || slices.Contains(options, "--help")
+	if len(operands) > 0 && operands[0] == "help" {
+		help, operands = true, operands[1:]
+	}
+	command := "trace"
+	if len(operands) > 0 && app.Command(operands[0]) != nil {
+		command, operands = operands[0], operands[1:]
+	} else if help {
+		return []string{"--help"}, nil
+	}
+	if help {
+		return []string{command, "--help"}, nil
+	}
+	if len(operands) == 0 {
+		return nil, usagef("no function to %s: name one, as in ksnoop %s vfs_read (ksnoop help explains more)", command, command)
+	}
+	return slices.Concat([]string{command}, options, []string{"--"}, operands), nil
+}
+
+// permute separates options, with their values, from operands. Clusters of
+// short options are taken apart.
+func permute(withValue map[string]bool, args []string) (options, operands []string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return options, append(operands, args[i+1:]...)
+		}
+		if len(arg) < 2 || arg[0] != '-' {
+			operands = append(operands, arg)
+			continue
+		}
+		takes := false
+		if strings.HasPrefix(arg, "--") {
+			options = append(options, arg)
+			takes = withValue[strings.TrimPrefix(arg, "--")]
+		} else {
+			var cluster []string
+			cluster, takes = shortOptions(withValue, arg[1:])
+			options = append(options, cluster...)
+		}
+		if takes && i+1 < len(args) {
+			i++
+			options = append(options, args[i])
+		}
+	}
+	return options, operands
+}
+
+// shortOptions takes a cluster such as dp12 apart: -d, -p, 12. wants says that
+// the last option's value is the next argument.
+func shortOptions(withValue map[string]bool, cluster string) (options []string, wants bool) {
+	for i, letter := range cluster {
+		name := string(letter)
+		options = append(options, "-"+name)
+		if !withValue[name] {
+			continue
+		}
+		value := strings.TrimPrefix(cluster[i+len(name):], "=")
+		if value == "" {
+			return options, true
+		}
+		return append(options, value), false
+	}
+	return options, false
+}
+
+func optionsWithValue(app *cli.App) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range app.Commands {
+		for _, f := range c.Flags {
+			if d, ok := f.(cli.DocGenerationFlag); !ok || !d.TakesValue() {
+				continue
+			}
+			for _, n := range f.Names() {
+				names[n] = true
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,113 @@
+// Command ksnoop traces kernel functions and shows the data that flows through
+// them.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// version is set at link time.
+var version string
+
+// Exit statuses.
+const (
+	exitFailure = 1 // at run time
+	exitUsage   = 2 // a wrong command line or spec
+)
+
+func main() { os.Exit(run(os.Args, os.Stdout, os.Stderr)) }
+
+// run executes a command line, with the program's name first, and is the exit
+// status.
+func run(args []string, stdout, stderr io.Writer) int {
+	err := execute(args, stdout, stderr)
+	if err == nil {
+		return 0
+	}
+	for _, e := range split(err) {
+		fmt.Fprintf(stderr, "ksnoop: %v\n", e)
+	}
+	if isUsage(err) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func execute(args []string, stdout, stderr io.Writer) error {
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
+	app := newApp(stdout, stderr)
+	line, err := parseArgs(app, args[1:])
+	if err != nil {
+		return err
+	}
+	return app.Run(append(args[:1:1], line...))
+}
+
+func newApp(stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:                      "ksnoop",
+		Usage:                     "show the data that flows through kernel functions",
+		UsageText:                 "ksnoop [OPTIONS] [trace|info] SPEC...",
+		Description:               description,
+		Version:                   buildVersion(),
+		Commands:                  []*cli.Command{traceCommand(), infoCommand()},
+		Writer:                    stdout,
+		ErrWriter:                 stderr,
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true,
+		OnUsageError:              onUsageError,
+		ExitErrHandler:            func(*cli.Context, error) {}, // run reports errors
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = onUsageError
+	}
+	return app
+}
+
+const description = `A SPEC is a function and the values to record, each with an optional condition:
+
+   vfs_read                                 every argument, and the return value
+   vfs_read(file, return)                   these alone
+   vfs_read(return < 0)                     only calls that fail
+   ip_send_skb(skb->len > 100, skb, return) a member, the whole structure, the outcome`
+
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+
+func isUsage(err error) bool {
+	var usage usageError
+	var inSpec *spec.Error
+	return errors.As(err, &usage) || errors.As(err, &inSpec)
+}
+
+// split is the errors that were joined into err.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"math/bits"
+	"os"
+	goruntime "runtime"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// defaultRing holds more than 10,000 small records.
+const defaultRing = 4 << 20
+
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "pid", Aliases: []string{"p"}, Usage: "trace only process `PID`, with all its threads"},
+		&cli.StringFlag{Name: "tid", Aliases: []string{"t"}, Usage: "trace only thread `TID`"},
+		&cli.StringFlag{Name: "pages", Aliases: []string{"P"}, Usage: "buffer events in `N` pages for each CPU, a power of two"},
+		&cli.StringFlag{Name: "max-bytes", Usage: "capture at most `N` bytes of a value (default: 4096)"},
+		&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "say how each function is traced and why, and show the programs"},
+		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say what is being done"},
+	}
+}
+
+// number reads a positive number from an option; 0 if the option is not given.
+func number(c *cli.Context, name string, limit uint64) (uint64, error) {
+	if !c.IsSet(name) {
+		return 0, nil
+	}
+	text := c.String(name)
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil || n == 0 || n > limit {
+		return 0, usagef("--%s is %q: it must be a number from 1 to %d", name, text, limit)
+	}
+	return n, nil
+}
+
+const (
+	maxPID   = 1 << 22 // PID_MAX_LIMIT
+	maxBytes = 1 << 20
+	maxPages = 1 << 15
+)
+
+// compileOptions reads what the command line says about the programs.
+func compileOptions(c *cli.Context, target *compiler.Target) (compiler.Options, error) {
+	opts := compiler.Options{Arch: target.Arch, Features: target.Features}
+	for _, o := range []struct {
+		name  string
+		limit uint64
+		set   func(uint64)
+	}{
+		{"pid", maxPID, func(n uint64) { opts.PID = uint32(n) }},
+		{"tid", maxPID, func(n uint64) { opts.TID = uint32(n) }},
+		{"max-bytes", maxBytes, func(n uint64) { opts.MaxBytes = int(n) }},
+		{"pages", maxPages, func(n uint64) { opts.RingBytes = uint32(n) }},
+	} {
+		n, err := number(c, o.name, o.limit)
+		if err != nil {
+			return opts, err
+		}
+		o.set(n)
+	}
+	ring, err := ringBytes(opts.RingBytes)
+	opts.RingBytes = ring
+	return opts, err
+}
+
+// ringBytes is the size of the ring buffer for a number of pages for each CPU.
+// All CPUs share one buffer.
+func ringBytes(pages uint32) (uint32, error) {
+	if pages == 0 {
+		return defaultRing, nil
+	}
+	if bits.OnesCount32(pages) != 1 {
+		return 0, usagef("--pages is %d: it must be a power of two, such as %d", pages, uint32(1)<<bits.Len32(pages))
+	}
+	total := uint64(pages) * uint64(os.Getpagesize()) * uint64(goruntime.NumCPU())
+	total = 1 << bits.Len64(total-1)
+	if total > 1<<31 {
+		return 0, usagef("--pages is %d: with %d CPUs that is more than 2 GiB", pages, goruntime.NumCPU())
+	}
+	return uint32(total), nil
+}

@@ -1,0 +1,168 @@
+package compiler
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// Word is where one 8-byte word of a parameter or result is.
+type Word struct {
+	Slot  int   // index in a trampoline's context
+	Reg   int16 // offset in struct pt_regs; -1: on the stack
+	Stack int   // from the stack pointer at entry, if Reg is -1
+}
+
+// Param is a parameter of a function, or its result.
+type Param struct {
+	Name  string
+	Type  btf.Type
+	Size  int    // in bytes
+	Words []Word // where it is passed
+	// Typed: a trampoline program may load the word itself. The verifier
+	// refuses it for pointers to anything but a record or void.
+	Typed bool
+	// InMemory: the result is a record that the caller made room for; the
+	// word is its address.
+	InMemory bool
+}
+
+// Signature is a function's parameters and result with their places.
+type Signature struct {
+	Params   []Param
+	Result   *Param // nil: void
+	Variadic bool
+}
+
+// place lays out a prototype by arch's calling convention.
+func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
+	sig := &Signature{}
+	var reg, slot, stack int
+	if result, err := placeResult(proto.Return, arch); err != nil {
+		return nil, err
+	} else if result != nil {
+		sig.Result = result
+		if result.InMemory {
+			reg++ // the hidden pointer to the result
+		}
+	}
+	for _, p := range proto.Params {
+		if isVoid(p.Type) && p.Name == "" {
+			sig.Variadic = true
+			continue
+		}
+		size, err := btf.Sizeof(p.Type)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		param := Param{Name: p.Name, Type: p.Type, Size: size, Typed: typedLoad(p.Type)}
+		if param.Name == "" {
+			param.Name = fmt.Sprintf("arg%d", len(sig.Params)+1)
+		}
+		n := (size + 7) / 8
+		inRegs := reg+n <= len(arch.ArgRegs) && !byMemory(p.Type, size)
+		for i := range n {
+			w := Word{Slot: slot + i, Reg: -1, Stack: arch.StackArg + stack}
+			if inRegs {
+				w.Reg = arch.ArgRegs[reg]
+				reg++
+			} else {
+				stack += 8
+			}
+			param.Words = append(param.Words, w)
+		}
+		slot += n
+		sig.Params = append(sig.Params, param)
+	}
+	if sig.Result != nil {
+		for i := range sig.Result.Words {
+			sig.Result.Words[i].Slot = slot + i
+		}
+	}
+	return sig, nil
+}
+
+func placeResult(t btf.Type, arch *Arch) (*Param, error) {
+	if isVoid(t) {
+		return nil, nil
+	}
+	size, err := btf.Sizeof(t)
+	if err != nil {
+		return nil, fmt.Errorf("return value: %w", err)
+	}
+	r := &Param{Name: "return", Type: t, Size: size, Typed: typedLoad(t)}
+	r.InMemory = byMemory(t, size)
+	n := (size + 7) / 8
+	if r.InMemory {
+		n = 1
+	}
+	for i := range n {
+		r.Words = append(r.Words, Word{Reg: arch.RetRegs[i]})
+	}
+	return r, nil
+}
+
+// words is the number of argument words that a trampoline would pass.
+func (s *Signature) words() int {
+	n := 0
+	for _, p := range s.Params {
+		n += len(p.Words)
+	}
+	return n
+}
+
+// byMemory says whether a record is passed in memory: it is larger than two
+// registers or has a member that is not aligned.
+func byMemory(t btf.Type, size int) bool {
+	members, ok := recordMembers(t)
+	if !ok {
+		return size > 16
+	}
+	if size > 16 {
+		return true
+	}
+	for _, m := range members {
+		if m.BitfieldSize == 0 && int(m.Offset.Bytes())%alignment(m.Type) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func alignment(t btf.Type) int {
+	if a, ok := btf.As[*btf.Array](t); ok {
+		return alignment(a.Type)
+	}
+	members, ok := recordMembers(t)
+	if !ok {
+		size, err := btf.Sizeof(t)
+		if err != nil || size == 0 {
+			return 1
+		}
+		return min(size, 16)
+	}
+	align := 1
+	for _, m := range members {
+		align = max(align, alignment(m.Type))
+	}
+	return align
+}
+
+// typedLoad says whether every verifier since 5.10 lets a tracing program load
+// this argument from its context (btf_ctx_access in kernel/bpf/btf.c).
+func typedLoad(t btf.Type) bool {
+	switch t := btf.UnderlyingType(t).(type) {
+	case *btf.Int:
+		return t.Size <= 8
+	case *btf.Enum:
+		return true
+	case *btf.Pointer:
+		if isVoid(t.Target) {
+			_, plain := t.Target.(*btf.Void) // const void is refused by 5.10
+			return plain
+		}
+		_, ok := recordMembers(t.Target)
+		return ok && !tagged(t)
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package compiler
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// describe names the kind of a type for an error message.
+func describe(t btf.Type) string {
+	name := ""
+	if td, ok := t.(*btf.Typedef); ok {
+		name = td.Name + ", "
+	}
+	return name + describeBare(btf.UnderlyingType(t))
+}
+
+func describeBare(t btf.Type) string {
+	switch t := t.(type) {
+	case *btf.Int:
+		return t.Name
+	case *btf.Enum:
+		return strings.TrimSpace("enum " + t.Name)
+	case *btf.Pointer:
+		return "a pointer"
+	case *btf.Struct, *btf.Union:
+		return recordName(t)
+	case *btf.Array:
+		size, _ := btf.Sizeof(t)
+		return fmt.Sprintf("an array of %d bytes", size)
+	case *btf.Float:
+		return t.Name
+	}
+	return "of another kind"
+}
+
+func recordName(t btf.Type) string {
+	switch t := btf.UnderlyingType(t).(type) {
+	case *btf.Struct:
+		return strings.TrimSpace("struct " + t.Name)
+	case *btf.Union:
+		return strings.TrimSpace("union " + t.Name)
+	}
+	return "the type"
+}
+
+// bounds is the range of a scalar for an error message.
+func (s *Scalar) bounds() string {
+	lo, hi := s.limits()
+	if s.Signed {
+		return fmt.Sprintf("%d to %d", int64(lo), int64(hi))
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+func join(names iter.Seq[string]) string {
+	return strings.Join(slices.Collect(names), ", ")
+}

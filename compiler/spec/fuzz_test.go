@@ -1,0 +1,105 @@
+package spec
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParse: a refused text gives an *Error with a place in the text. An
+// accepted one prints to a spec that parses to the same tree and prints the
+// same again.
+func FuzzParse(f *testing.F) {
+	for _, test := range refused {
+		f.Add(test.spec)
+	}
+	f.Add("copy_process.isra.0( skb->len->x >= - 0x10, return == +010,a)")
+	f.Fuzz(func(t *testing.T, text string) {
+		trace, err := Parse(text)
+		if err != nil {
+			requirePlace(t, err)
+			return
+		}
+		printed := trace.String()
+		again, err := Parse(printed)
+		require.NoError(t, err)
+		require.Equal(t, printed, again.String())
+		require.Equal(t, bare(trace), bare(again))
+	})
+}
+
+func requirePlace(t *testing.T, err error) {
+	var refusal *Error
+	require.True(t, errors.As(err, &refusal))
+	require.NotEmpty(t, refusal.Msg)
+	require.GreaterOrEqual(t, refusal.At.Start, 0)
+	require.LessOrEqual(t, refusal.At.Start, refusal.At.End)
+	require.LessOrEqual(t, refusal.At.End, len(refusal.Text))
+	require.Regexp(t, onlyPrintable, err.Error())
+}
+
+var onlyPrintable = regexp.MustCompile(`^[ -~]+(\n[ -~]+)*$`)
+
+// bare returns t without what its text looked like.
+func bare(t *Trace) Trace {
+	b := Trace{Func: Ident{Name: t.Func.Name}}
+	for _, item := range t.Items {
+		i := &Item{Value: bareExpr(item.Value)}
+		if p := item.Pred; p != nil {
+			i.Pred = &Predicate{Op: p.Op, Const: Constant{Neg: p.Const.Neg, Abs: p.Const.Abs}}
+		}
+		b.Items = append(b.Items, i)
+	}
+	return b
+}
+
+func bareExpr(x Expr) Expr {
+	switch x := x.(type) {
+	case *Arg:
+		return &Arg{Ident{Name: x.Name.Name}}
+	case *Member:
+		return &Member{bareExpr(x.X), Ident{Name: x.Name.Name}}
+	default:
+		return &Return{}
+	}
+}
+
+// FuzzError: however wrong the place and whatever is in the text, an error
+// prints in printable ASCII, and the marked line fits a terminal.
+func FuzzError(f *testing.F) {
+	f.Add("f(a", 3, 3)
+	f.Add(strings.Repeat("b\u00e9\xff\n", 99), 150, 151)
+	f.Fuzz(func(t *testing.T, text string, start, end int) {
+		message := Errorf(text, Span{start, end}, "message").Error()
+		require.Regexp(t, onlyPrintable, message)
+		lines := strings.Split(message, "\n")
+		if len(lines) == 1 {
+			return
+		}
+		require.Len(t, lines, 3)
+		require.LessOrEqual(t, len(lines[1]), 100)
+		require.LessOrEqual(t, len(lines[2]), 100)
+		require.Contains(t, lines[2], "^")
+	})
+}
+
+// FuzzNearest: the answer is one of the candidates, a name is nearest to
+// itself, and the order of the candidates does not matter.
+func FuzzNearest(f *testing.F) {
+	f.Add("cuont", "count", "file")
+	f.Fuzz(func(t *testing.T, name, a, b string) {
+		there, ok := Nearest(name, func(yield func(string) bool) { _ = yield(a) && yield(b) })
+		back, okBack := Nearest(name, func(yield func(string) bool) { _ = yield(b) && yield(a) })
+		require.Equal(t, ok, okBack)
+		require.Equal(t, there, back)
+		if ok {
+			require.Contains(t, []string{a, b}, there)
+		}
+		if name == a && name != b && !strings.EqualFold(a, b) && name != "" {
+			require.Equal(t, a, there)
+		}
+	})
+}

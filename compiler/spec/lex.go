@@ -1,0 +1,134 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// kind is a class of tokens.
+type kind uint8
+
+const (
+	end     kind = iota // the end of the text
+	name                // an identifier, 'return' and 'if' too
+	number              // a digit and all letters, digits and dots glued to it
+	compare             // a run of = ! < >
+	punct               // "->", "&&", "||" or another single character
+)
+
+// token is the smallest unit of a spec.
+type token struct {
+	kind kind
+	text string
+	at   Span
+}
+
+// is reports whether t is the punctuation text.
+func (t token) is(text string) bool { return t.kind == punct && t.text == text }
+
+// String returns t as it is called in messages.
+func (t token) String() string {
+	if t.kind == end {
+		return "the end of the spec"
+	}
+	return quote(t.text)
+}
+
+// longestName is the kernel's limit, KSYM_NAME_LEN less the final 0 (Linux
+// 6.1; 127 before).
+const longestName = 511
+
+// lexer cuts a text into tokens.
+type lexer struct {
+	text string
+	pos  int
+}
+
+// next returns the next token. At the end it returns end, again and again.
+func (l *lexer) next() (token, error) {
+	return l.scan(isWord)
+}
+
+// function returns the next token; a name may have dots in it.
+func (l *lexer) function() (token, error) {
+	return l.scan(isDotted)
+}
+
+// scan returns the next token. A name goes on as long as inName holds.
+func (l *lexer) scan(inName func(byte) bool) (token, error) {
+	last := l.pos
+	l.skip(isBlank)
+	start := l.pos
+	if start == len(l.text) {
+		return token{kind: end, at: Span{last, last}}, nil
+	}
+	switch c := l.text[start]; {
+	case isDigit(c):
+		l.skip(isDotted)
+		return l.token(number, start), nil
+	case isWord(c):
+		l.skip(inName)
+		return l.checkName(l.token(name, start))
+	case isCompare(c):
+		if l.skip(isCompare); l.pos > start {
+			return l.token(compare, start), nil
+		}
+	case c <= ' ' || c > '~':
+		return token{}, l.foreign()
+	}
+	l.pos++
+	if pair := l.text[start:min(start+2, len(l.text))]; pair == "->" || pair == "&&" || pair == "||" {
+		l.pos++
+	}
+	return l.token(punct, start), nil
+}
+
+// skip moves on as long as in holds.
+func (l *lexer) skip(in func(byte) bool) {
+	for l.pos < len(l.text) && in(l.text[l.pos]) {
+		l.pos++
+	}
+}
+
+// token returns the token from start to the current position.
+func (l *lexer) token(k kind, start int) token {
+	return token{kind: k, text: l.text[start:l.pos], at: Span{start, l.pos}}
+}
+
+func (l *lexer) checkName(t token) (token, error) {
+	if len(t.text) > longestName {
+		return token{}, Errorf(l.text, t.at, "a name of %d characters is longer than any in the kernel (%d)",
+			len(t.text), longestName)
+	}
+	return t, nil
+}
+
+// lookalikes are characters that text processors put in place of what the
+// spec language uses.
+var lookalikes = map[rune]string{
+	'\u00a0': "a plain blank",
+	'\u2010': "-", '\u2011': "-", '\u2012': "-", '\u2013': "-", '\u2014': "-", '\u2212': "-",
+	'\u2192': "->", '\u2260': "!=", '\u2264': "<=", '\u2265': ">=",
+}
+
+// foreign returns the error for the character at the current position, which
+// is no printable ASCII.
+func (l *lexer) foreign() error {
+	r, size := utf8.DecodeRuneInString(l.text[l.pos:])
+	char := fmt.Sprintf("%U", r)
+	if r == utf8.RuneError && size == 1 {
+		char = fmt.Sprintf("byte 0x%02x", l.text[l.pos])
+	}
+	err := Errorf(l.text, Span{l.pos, l.pos + size}, "%s at position %d: a spec is plain ASCII text", char, l.pos+1)
+	if plain, ok := lookalikes[r]; ok {
+		err.WithHint("write %s", plain)
+	}
+	return err
+}
+
+func isBlank(c byte) bool   { return c == ' ' || '\t' <= c && c <= '\r' }
+func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
+func isWord(c byte) bool    { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDotted(c byte) bool  { return c == '.' || isWord(c) }
+func isCompare(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }

@@ -1,0 +1,73 @@
+package spec
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/xrash/smetrics"
+)
+
+// Nearest returns the candidate that name is most likely a misspelling of:
+// the one with the fewest insertions, deletions and replacements between them,
+// two letters swapped counting as one. It returns false if none is close. Of
+// equally close ones it returns the first in the alphabet, so that the order
+// of the candidates does not matter.
+func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
+	best, found, least := "", false, mostEdits
+	for c := range candidates {
+		if abs(len(c)-len(name)) > min(least, farthest(len(name), len(c))) {
+			continue
+		}
+		d := distance(name, c)
+		if d > farthest(len(name), len(c)) || d > least || found && d == least && c >= best {
+			continue
+		}
+		best, found, least = c, true, d
+	}
+	return best, found
+}
+
+// mostEdits is the limit for names of any length.
+const mostEdits = 3
+
+// farthest returns the distance up to which names of these lengths may be
+// meant for each other: about a third of the longer one, as in gcc's spelling
+// suggestions.
+func farthest(a, b int) int {
+	long := max(a, b)
+	switch {
+	case long < 2:
+		return 0
+	case abs(a-b) <= 1:
+		return min(max(long/3, 1), mostEdits)
+	default:
+		return min((long+2)/3, mostEdits)
+	}
+}
+
+// distance returns the number of edits between two names; 0 if they differ in
+// case only.
+func distance(a, b string) int {
+	switch {
+	case strings.EqualFold(a, b):
+		return 0
+	case swapped(a, b):
+		return 1
+	default:
+		return smetrics.WagnerFischer(a, b, 1, 1, 1)
+	}
+}
+
+// swapped reports whether a is b with two neighbouring letters swapped.
+func swapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}
+
+func abs(n int) int { return max(n, -n) }

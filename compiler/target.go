@@ -1,0 +1,40 @@
+package compiler
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// Target describes the kernel to compile for. It is plain data, so that any
+// kernel can be simulated.
+type Target struct {
+	Kernel   *btf.Spec                            // types of vmlinux
+	Module   func(name string) (*btf.Spec, error) // types of a loaded module; nil: there are none
+	Symbols  *kallsyms.Table                      // at least the symbols of the functions in the specs; nil: not known
+	Features Features
+	Arch     *Arch
+}
+
+// ErrNoModuleBTF is what [Target].Module returns for a module without BTF.
+var ErrNoModuleBTF = errors.New("the module has no BTF")
+
+// Features is what a kernel's trampolines and probes can do.
+type Features struct {
+	// Trampoline: fentry and fexit programs can be attached.
+	Trampoline bool
+	// TrampolineWords is the number of 8-byte argument words that a
+	// trampoline passes on: 6, from 6.12 on 12.
+	TrampolineWords int
+	// TrampolineStructs: records of up to 16 bytes may be passed by value
+	// to a traced function (6.1).
+	TrampolineStructs bool
+	// RuntimeAlloc: hash maps of tracing programs may allocate their
+	// elements on use (bpf_mem_alloc, 6.1).
+	RuntimeAlloc bool
+	// ReturnInstances is the number of concurrent calls to ask for when a
+	// kretprobe is made; 0 where the kernel sets no such limit.
+	ReturnInstances int
+}
