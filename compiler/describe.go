@@ -11,11 +11,11 @@ import (
 
 // describe names the kind of a type for an error message.
 func describe(t btf.Type) string {
-	name := ""
+	bare := describeBare(btf.UnderlyingType(t))
 	if td, ok := t.(*btf.Typedef); ok {
-		name = td.Name + ", "
+		return fmt.Sprintf("%s (%s)", td.Name, bare)
 	}
-	return name + describeBare(btf.UnderlyingType(t))
+	return bare
 }
 
 func describeBare(t btf.Type) string {

@@ -13,6 +13,8 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
+var fixtureVoid = &btf.Void{}
+
 // Types of the fixture kernel.
 var (
 	tInt   = &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
@@ -63,7 +65,7 @@ func function(name string, result btf.Type, params ...btf.FuncParam) *btf.Func {
 func param(name string, t btf.Type) btf.FuncParam { return btf.FuncParam{Name: name, Type: t} }
 
 func fixtureFunctions() []btf.Type {
-	void := &btf.Void{}
+	void := fixtureVoid
 	return []btf.Type{
 		function("send", tInt, param("dev", ptr(tDev)), param("buf", ptr(tBuf))),
 		function("read", tLong, param("buf", ptr(tBuf)), param("ubuf", ptr(tChar)), param("count", tSizeT), param("pos", ptr(tLong))),

@@ -92,6 +92,9 @@ func (p *Predicate) constant(lo, hi uint64) verdict {
 // limits is the least and the greatest value, as 64-bit patterns.
 func (s *Scalar) limits() (lo, hi uint64) {
 	w := s.width()
+	if s.Bool {
+		return 0, 1
+	}
 	if s.Signed {
 		return uint64(int64(math.MinInt64) >> (64 - w)), math.MaxInt64 >> (64 - w)
 	}

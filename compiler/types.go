@@ -67,6 +67,7 @@ func tagged(t btf.Type) bool {
 type Scalar struct {
 	Size   int  // bytes of its type: 1, 2, 4 or 8
 	Signed bool // extend the sign
+	Bool   bool // holds 0 and 1
 	// Shift and Bits are the bitfield within the 8 bytes that are loaded;
 	// Bits is 0 for a plain value.
 	Shift, Bits int
@@ -85,7 +86,7 @@ func scalarOf(t btf.Type) *Scalar {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Int:
 		if t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8 {
-			return &Scalar{Size: int(t.Size), Signed: t.Encoding == btf.Signed}
+			return &Scalar{Size: int(t.Size), Signed: t.Encoding == btf.Signed, Bool: t.Encoding == btf.Bool}
 		}
 	case *btf.Enum:
 		return &Scalar{Size: int(t.Size), Signed: enumSigned(t)}
