@@ -115,40 +115,6 @@ func planInt(i *btf.Int) op {
 	return o
 }
 
-func (c *compiler) enumValue(e *btf.Enum) op {
-	if e.Size > 8 {
-		return op{kind: kindWide, size: e.Size}
-	}
-	if c.enums[e] == nil {
-		c.enums[e] = newEnumeration(e)
-	}
-	return op{kind: kindEnum, size: e.Size, signed: e.Signed, enum: c.enums[e]}
-}
-
-func newEnumeration(e *btf.Enum) *enumeration {
-	values := slices.Clone(e.Values)
-	for i := range values {
-		values[i].Value &= ones(8 * uint(e.Size))
-	}
-	// Of two enumerators with one value the first names it.
-	slices.SortStableFunc(values, func(a, b btf.EnumValue) int {
-		if a.Value < b.Value {
-			return -1
-		}
-		if a.Value > b.Value {
-			return 1
-		}
-		return 0
-	})
-	values = slices.CompactFunc(values, func(a, b btf.EnumValue) bool { return a.Value == b.Value })
-
-	n := &enumeration{8 * uint(e.Size), make([]uint64, len(values)), make([]string, len(values))}
-	for i, v := range values {
-		n.values[i], n.names[i] = v.Value, clean(v.Name)
-	}
-	return n
-}
-
 // setLabel joins what stands before the value. Name and cast may be empty.
 func (o *op) setLabel(name, cast string) {
 	if name != "" {

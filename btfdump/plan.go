@@ -47,12 +47,3 @@ type op struct {
 	signed bool
 	tail   bool // reaches to the end of the data: holds a flexible array at its end
 }
-
-// enumeration finds enumerators by value, cut to the width of the type: BTF of
-// kernels before 6.0 has no sign for enums, and holds negative enumerators of
-// any width in 32 bits.
-type enumeration struct {
-	width  uint     // of the type in bits
-	values []uint64 // ascending, unique
-	names  []string
-}

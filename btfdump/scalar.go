@@ -1,9 +1,6 @@
 package btfdump
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 const hexDigits = "0123456789abcdef"
 
@@ -121,21 +118,6 @@ func (p *printer) wide(b []byte) {
 	}
 	if len(p.dst) == start {
 		p.dst = append(p.dst, '0')
-	}
-}
-
-func (p *printer) enum(o *op, v uint64) {
-	e := o.enum
-	if i, ok := slices.BinarySearch(e.values, v&ones(e.width)); ok {
-		p.dst = append(p.dst, e.names[i]...)
-		return
-	}
-	p.decimal(o, v)
-	if e.width == 64 {
-		if !o.signed {
-			p.dst = append(p.dst, 'U')
-		}
-		p.dst = append(p.dst, "LL"...)
 	}
 }
 
