@@ -47,10 +47,10 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 func loadError(err error) error {
 	var refused *ebpf.VerifierError
 	switch {
-	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("load the programs: permission denied: ksnoop needs CAP_BPF and CAP_PERFMON, or root (%w)", err)
 	case errors.As(err, &refused):
-		return fmt.Errorf("load the programs: the kernel's verifier refused one, which is a bug of ksnoop: %w", err)
+		return fmt.Errorf("load the programs: the kernel's verifier refused one, which is a bug of ksnoop (-d shows it): %w", err)
+	case errors.Is(err, unix.EPERM):
+		return errors.New("load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON, or root")
 	}
 	return fmt.Errorf("load the programs: %w", err)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// defaultRing holds more than 10,000 small records.
-const defaultRing = 4 << 20
+// defaultRing holds 10,000 small records, or 200 of a page. It counts twice in
+// the resident memory: the kernel maps it twice in a row.
+const defaultRing = 1 << 20
 
 func commonFlags() []cli.Flag {
 	return []cli.Flag{

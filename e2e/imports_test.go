@@ -1,0 +1,60 @@
+package e2e
+
+import (
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/ksnoop/ksnoop"
+
+// arrows lists which packages of ours each package may import, and which other
+// packages it must not.
+var arrows = map[string]struct{ ours, never []string }{
+	"compiler/spec": {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"kallsyms":      {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"btfdump":       {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os"}},
+	"compiler": {[]string{"compiler/spec", "kallsyms"}, []string{
+		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "github.com/cilium/ebpf/features", "os", "golang.org/x/sys/unix",
+	}},
+	"runtime":    {[]string{"compiler", "compiler/spec", "kallsyms"}, nil},
+	"cmd/ksnoop": {[]string{"btfdump", "compiler", "compiler/spec", "kallsyms", "runtime"}, nil},
+}
+
+// Imports point downwards only: docs/architecture.md draws them.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"/...").Output()
+	require.NoError(t, err)
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name := strings.TrimPrefix(fields[0], module+"/")
+		if strings.HasPrefix(name, "e2e") {
+			checkHarness(t, name, fields[1:])
+			continue
+		}
+		allowed, ok := arrows[name]
+		require.True(t, ok, "%s is a package that docs/architecture.md does not know", name)
+		seen++
+		for _, imported := range fields[1:] {
+			require.NotContains(t, allowed.never, imported, "%s imports %s", name, imported)
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+				require.Contains(t, allowed.ours, ours, "%s imports %s", name, ours)
+			}
+		}
+	}
+	require.Equal(t, len(arrows), seen)
+}
+
+// checkHarness: the end-to-end tests run the built binary and know nothing of
+// what is in it.
+func checkHarness(t *testing.T, name string, imports []string) {
+	for _, imported := range imports {
+		if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+			require.Equal(t, "e2e", path.Dir(ours), "%s imports %s", name, ours)
+		}
+	}
+}
