@@ -1,0 +1,42 @@
+//go:build linux
+
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// build runs go with the flags of a static binary, and a verb's own arguments.
+func build(t *testing.T, verb string, args ...string) {
+	t.Helper()
+	dependOnSources(t)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{verb, "-trimpath", "-ldflags=-s -w"}, args...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s: %s", cmd, out)
+}
+
+// dependOnSources looks at every source of the module. go test remembers what a
+// test has looked at, and does not take the result from its cache when one of
+// those has changed; of the binary that is built here it knows nothing.
+func dependOnSources(t *testing.T) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.Name() == ".git":
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go"), d.Name() == "go.mod":
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+	require.NoError(t, err)
+}

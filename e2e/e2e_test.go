@@ -1,0 +1,50 @@
+//go:build linux
+
+package e2e
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/guest"
+	"github.com/ksnoop/ksnoop/e2e/script"
+	"github.com/ksnoop/ksnoop/e2e/traffic"
+)
+
+var (
+	scripts = flag.String("scripts", "testdata", "directory of the scripts to run")
+	binary  = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
+)
+
+func TestMain(m *testing.M) {
+	if guest.IsInit() {
+		guest.Init()
+	}
+	testscript.Main(m, map[string]func(){"traffic": traffic.Main})
+}
+
+// TestGuest runs the scripts inside a virtual machine, where TestMatrix has put them.
+func TestGuest(t *testing.T) {
+	if !guest.Inside() {
+		t.Skip("runs inside a virtual machine, see TestMatrix")
+	}
+	params, err := script.Params(guestScripts)
+	require.NoError(t, err)
+	params.Deadline, _ = t.Deadline()
+	testscript.RunT(sequential{t}, params)
+}
+
+// sequential runs scripts one after another, in order: they count calls in the
+// whole system.
+type sequential struct{ *testing.T }
+
+func (sequential) Parallel() {}
+
+func (sequential) Verbose() bool { return testing.Verbose() }
+
+func (s sequential) Run(name string, run func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { run(sequential{t}) })
+}

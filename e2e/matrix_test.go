@@ -1,0 +1,120 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/vm"
+)
+
+const (
+	guestScripts = "/scripts"
+	// minKernels is how few kernels still make a test; a suite leaves the mirrors one day.
+	minKernels = 3
+	// bootLimit bounds the run of one kernel, which takes well under a minute on an idle machine.
+	bootLimit = 10 * time.Minute
+)
+
+// TestMatrix runs the scripts on every kernel of vm.Matrix, each in a virtual
+// machine that holds nothing but ksnoop, this test and the scripts.
+func TestMatrix(t *testing.T) {
+	requireMachine(t)
+	qemu, err := vm.QEMU(t.Context())
+	require.NoError(t, err)
+	files := guestFiles(t)
+	var missing atomic.Int32
+	t.Cleanup(func() {
+		if n := int(missing.Load()); n > len(vm.Matrix)-minKernels {
+			t.Errorf("%d kernels could not be fetched", n)
+		}
+	})
+	for _, suite := range vm.Matrix {
+		t.Run(suite.String(), func(t *testing.T) {
+			t.Parallel()
+			kernel, err := vm.NewCache().Kernel(t.Context(), suite)
+			if err != nil {
+				missing.Add(1)
+				t.Skip(err)
+			}
+			t.Log(kernel.Release)
+			testKernel(t, vm.Machine{QEMU: qemu, Kernel: kernel, Files: files, Args: guestArgs()})
+		})
+	}
+}
+
+// requireMachine skips the test where kernels cannot be booted. In CI that
+// would hide that nothing is tested.
+func requireMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("boots virtual machines")
+	}
+	err := vm.Check()
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+}
+
+// testKernel boots the machine and repeats here what its tests said.
+func testKernel(t *testing.T, m vm.Machine) {
+	ctx, cancel := context.WithTimeout(t.Context(), bootLimit)
+	defer cancel()
+	var output bytes.Buffer
+	start := time.Now()
+	err := m.Run(ctx, &output)
+	t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
+	replayed := 0
+	for _, r := range parseResults(output.String()) {
+		if name, ok := strings.CutPrefix(r.name, "TestGuest/"); ok {
+			t.Run(name, r.replay)
+			replayed++
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if replayed == 0 {
+		t.Errorf("no script ran:\n%s", output.String())
+	}
+}
+
+// guestArgs returns the arguments of the test in the guest, which runs the
+// scripts that -run selects on the third level.
+func guestArgs() []string {
+	run := "^TestGuest$"
+	if levels := strings.SplitN(flag.Lookup("test.run").Value.String(), "/", 3); len(levels) == 3 {
+		run += "/" + levels[2]
+	}
+	return []string{"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit.String()}
+}
+
+// guestFiles returns what goes into the guest.
+func guestFiles(t *testing.T) []vm.File {
+	ksnoop := *binary
+	dir := t.TempDir()
+	if ksnoop == "" {
+		ksnoop = filepath.Join(dir, "ksnoop")
+		build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
+	}
+	test := filepath.Join(dir, "e2e.test")
+	build(t, "test", "-c", "-o", test, ".")
+	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
+	paths, err := filepath.Glob(filepath.Join(*scripts, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, "no scripts in %s", *scripts)
+	for _, p := range paths {
+		files = append(files, vm.File{Path: guestScripts[1:] + "/" + filepath.Base(p), Source: p})
+	}
+	return files
+}

@@ -1,0 +1,73 @@
+//go:build linux
+
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A result is what a test in the guest said.
+type result struct {
+	name   string
+	status string // PASS, FAIL, SKIP, or empty for a test that never ended
+	log    string
+}
+
+// marked matches the lines that the testing package itself prints, with the
+// mark that -test.v=test2json puts before them. No script can forge them.
+var marked = regexp.MustCompile(`^\x16(?:=== |--- )(\w+):? +(\S+)`)
+
+// parseResults reads the output of a test.
+func parseResults(output string) []*result {
+	var all []*result
+	current := &result{}
+	byName := map[string]*result{}
+	for line := range strings.Lines(output) {
+		m := marked.FindStringSubmatch(line)
+		if m == nil {
+			current.log += line
+			continue
+		}
+		verb, name := m[1], m[2]
+		if byName[name] == nil {
+			byName[name] = &result{name: name}
+			all = append(all, byName[name])
+		}
+		current = byName[name]
+		if verb == "PASS" || verb == "FAIL" || verb == "SKIP" {
+			current.status = verb
+			current.log += line[1:]
+		}
+	}
+	return all
+}
+
+// replay says it again, as the test t.
+func (r *result) replay(t *testing.T) {
+	t.Log("\n" + r.log)
+	switch r.status {
+	case "PASS":
+	case "SKIP":
+		t.SkipNow()
+	case "FAIL":
+		t.FailNow()
+	default:
+		t.Fatal("the test never ended")
+	}
+}
+
+func TestParseResults(t *testing.T) {
+	output := "\x16=== RUN   TestGuest\n\x16=== RUN   TestGuest/a\n\x16=== PAUSE TestGuest/a\n\x16=== RUN   TestGuest/b\n\x16=== RUN   TestGuest/c\n" +
+		"\x16=== CONT  TestGuest/a\n    x.go:1: hello\n        --- FAIL: TestGuest/a\n\x16--- PASS: TestGuest/a (0.10s)\n" +
+		"\x16=== NAME  TestGuest/b\n    no BTF\n\x16--- SKIP: TestGuest/b (0.00s)\n\x16=== CONT  TestGuest/c\nhalf a li"
+	require.Equal(t, []*result{
+		{name: "TestGuest"},
+		{name: "TestGuest/a", status: "PASS", log: "    x.go:1: hello\n        --- FAIL: TestGuest/a\n--- PASS: TestGuest/a (0.10s)\n"},
+		{name: "TestGuest/b", status: "SKIP", log: "    no BTF\n--- SKIP: TestGuest/b (0.00s)\n"},
+		{name: "TestGuest/c", log: "half a li"},
+	}, parseResults(output))
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package script
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// eventHeader matches the first line of an event, normalized or not.
+var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) ([\w.:]+)\(`)
+
+// address matches a hexadecimal number that is too large for 32 bits.
+var address = regexp.MustCompile(`\b0x[0-9a-f]{9,16}\b`)
+
+func events(ts *testscript.TestScript, args []string) {
+	usage(ts, len(args) == 3, "events OUT FUNC N")
+	text := ts.ReadFile(args[0])
+	n := textEvents(text, args[1]) + jsonEvents(text, args[1])
+	checkCount(ts, n, args[2], "events of "+args[1], text)
+}
+
+func textEvents(text, function string) (n int) {
+	for _, m := range eventHeader.FindAllStringSubmatch(text, -1) {
+		if m[1] == function {
+			n++
+		}
+	}
+	return n
+}
+
+func jsonEvents(text, function string) (n int) {
+	for line := range strings.Lines(text) {
+		var event struct{ Type, Func string }
+		err := json.Unmarshal([]byte(line), &event)
+		if err == nil && event.Type == "event" && event.Func == function {
+			n++
+		}
+	}
+	return n
+}
+
+func normalize(ts *testscript.TestScript, args []string) {
+	usage(ts, len(args) == 1, "normalize OUT")
+	text := ts.ReadFile(args[0])
+	text = eventHeader.ReplaceAllString(text, "<TIME> <CPU> <PID> $1(")
+	text = address.ReplaceAllString(text, "<ADDR>")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}
+
+// wanted matches a count, with an operator if it is not to be equal.
+var wanted = regexp.MustCompile(`^([<>]=?|)(\d+)$`)
+
+// checkCount fails the script, showing the text, unless n is as wanted.
+func checkCount(ts *testscript.TestScript, n int, want, what, text string) {
+	m := wanted.FindStringSubmatch(want)
+	usage(ts, m != nil, "N is a number, >=N, >N, <N or <=N")
+	number, err := strconv.Atoi(m[2])
+	ts.Check(err)
+	ok, err := compare(cmp.Compare(n, number), cmp.Or(m[1], "=="))
+	ts.Check(err)
+	if !ok {
+		ts.Fatalf("%d %s, want %s\n%s", n, what, want, text)
+	}
+}

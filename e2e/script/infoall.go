@@ -1,0 +1,52 @@
+//go:build linux
+
+package script
+
+import (
+	"bytes"
+	"os/exec"
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// infoAll fails the script unless ksnoop info ends for every function of the
+// kernel, each with a line on stdout or a reason on stderr.
+func infoAll(ts *testscript.TestScript, args []string) {
+	usage(ts, len(args) == 0, "info-all")
+	names, err := functionNames()
+	ts.Check(err)
+	lines, reasons := 0, 0
+	for batch := range slices.Chunk(names, 10000) {
+		cmd := exec.Command(ksnoop, append([]string{"info"}, batch...)...)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		_ = cmd.Run() // it fails if one function cannot be traced
+		lines += bytes.Count(stdout.Bytes(), []byte(";\n"))
+		reasons += bytes.Count(stderr.Bytes(), []byte("ksnoop: "))
+	}
+	ts.Logf("%d functions, %d prototypes, %d reasons", len(names), lines, reasons)
+	if lines+reasons != len(names) || lines < len(names)*9/10 {
+		ts.Fatalf("%d functions have %d prototypes and %d reasons why not", len(names), lines, reasons)
+	}
+}
+
+// functionNames lists the functions in the kernel's BTF.
+func functionNames() ([]string, error) {
+	types, err := btf.LoadKernelSpec()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for t, err := range types.All() {
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := t.(*btf.Func); ok {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+// Package script adds to testscript what scripts about a tracer need. Commands:
+//
+//	trace OUT ARGS...                         start ksnoop trace ARGS, return once it is attached;
+//	                                          its output goes to OUT, its messages to OUT.err
+//	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N
+//	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
+//	normalize OUT                             replace what differs from run to run, for cmp
+//	await FILE [VAR]                          wait for FILE; set VAR to its first line
+//	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
+//	hits NAME N                               NAME's FILTER was true N times, as in events
+//	status N COMMAND...                       run a command of the guest, which must end with status N
+//	peak MB                                   the latest ksnoop has used at most this much memory
+//	info-all                                  ksnoop info ends for every function of the kernel
+//
+// Conditions are [kernel>=6.1], with any of < <= > >= == !=. The variable
+// KERNEL holds the first two numbers of the kernel's version.
+package script
+
+import (
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds every wait. Software emulation is slow.
+const patience = time.Minute
+
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// Params returns what runs the scripts in dir.
+func Params(dir string) (testscript.Params, error) {
+	kernel, err := runningKernel()
+	if err != nil {
+		return testscript.Params{}, err
+	}
+	return testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Condition:           kernel.condition,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("KERNEL", kernel.String())
+			env.Values[tracersKey{}] = new(tracers)
+			env.Defer(unloadModule)
+			return nil
+		},
+		Cmds: map[string]command{
+			"trace":      positive(trace),
+			"trace-stop": positive(traceStop),
+			"events":     positive(events),
+			"normalize":  positive(normalize),
+			"await":      positive(await),
+			"kprobe":     positive(kprobe),
+			"hits":       positive(hits),
+			"status":     positive(status),
+			"peak":       positive(peak),
+			"info-all":   positive(infoAll),
+		},
+	}, nil
+}
+
+// positive makes a command of a function. None of ours has an opposite.
+func positive(run func(ts *testscript.TestScript, args []string)) command {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("this command cannot be negated")
+		}
+		run(ts, args)
+	}
+}
+
+// usage fails the script with how a command is used, unless that is ok.
+func usage(ts *testscript.TestScript, ok bool, text string) {
+	if !ok {
+		ts.Fatalf("usage: %s", text)
+	}
+}
+
+// unloadModule removes the module that traffic may have loaded, so that every
+// script begins without it.
+func unloadModule() {
+	_ = unix.DeleteModule("dummy", 0) // mostly it is not there
+}

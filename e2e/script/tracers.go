@@ -1,0 +1,38 @@
+//go:build linux
+
+package script
+
+import (
+	"slices"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// tracers are those that a script has started and not stopped, the latest last.
+type tracers struct{ list []*tracer }
+
+// tracersKey is where a script keeps them.
+type tracersKey struct{}
+
+func running(ts *testscript.TestScript) *tracers {
+	return ts.Value(tracersKey{}).(*tracers)
+}
+
+func (ts *tracers) add(t *tracer) {
+	ts.list = append(ts.list, t)
+}
+
+// remove returns the tracer that writes to the named file, or the latest one.
+// It is nil if there is none.
+func (ts *tracers) remove(name string) *tracer {
+	i := len(ts.list) - 1
+	if name != "" {
+		i = slices.IndexFunc(ts.list, func(t *tracer) bool { return t.name == name })
+	}
+	if i < 0 {
+		return nil
+	}
+	t := ts.list[i]
+	ts.list = slices.Delete(ts.list, i, i+1)
+	return t
+}

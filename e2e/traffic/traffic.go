@@ -1,0 +1,107 @@
+//go:build linux
+
+// Package traffic is a command that makes kernel function calls which a test
+// can count: each kind makes exactly n of them, with a known size, by raw
+// system calls. It prints nothing.
+//
+//	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE] [ARGUMENT]
+//
+// The Go runtime makes calls of its own at its start, so tests tell the calls
+// by their size or by the process, not by their total.
+package traffic
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// kinds lists what can be asked for. What a kind calls in the kernel is said at
+// its function.
+var kinds = map[string]func(*options) error{
+	"blocked":   blocked,
+	"dummy":     dummy,
+	"eagain":    eagain,
+	"open":      open,
+	"read":      read,
+	"sleep":     sleep,
+	"stat":      stat,
+	"task-work": taskWork,
+	"tcp":       tcp,
+	"threads":   threads,
+	"udp":       udp,
+	"write":     write,
+}
+
+// options are what all kinds share. A kind calls start when it is about to
+// make its calls.
+type options struct {
+	n    int
+	size int
+	file string
+	arg  string
+
+	pid, tid, wait string // see start
+}
+
+// Main runs the command and exits. The calls come from one thread unless the
+// kind is about threads.
+func Main() {
+	runtime.LockOSThread()
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "traffic:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	var name string
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	kind, ok := kinds[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(kinds)), " ")
+		return fmt.Errorf("unknown kind %q, known: %s", name, known)
+	}
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if err := kind(o); err != nil {
+		return fmt.Errorf("make %s traffic: %w", name, err)
+	}
+	return nil
+}
+
+// parse reads the options, which may stand before or after the argument.
+func parse(args []string) (*options, error) {
+	var o options
+	flags := flag.NewFlagSet("traffic", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it
+	flags.IntVar(&o.n, "n", 1, "how many calls")
+	flags.IntVar(&o.size, "size", 64, "bytes in each call")
+	flags.StringVar(&o.file, "file", "", "file to use instead of the kind's own")
+	flags.StringVar(&o.pid, "pid", "", "file to write the process id to")
+	flags.StringVar(&o.tid, "tid", "", "file to write the id of the thread that makes the first call to")
+	flags.StringVar(&o.wait, "wait", "", "file to wait for before the first call")
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		o.arg = flags.Arg(0)
+		if err := flags.Parse(flags.Args()[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if flags.NArg() > 0 {
+		return nil, errors.New("more than one argument")
+	}
+	return &o, nil
+}

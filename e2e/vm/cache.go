@@ -1,0 +1,143 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Kernel is one that has been unpacked.
+type Kernel struct {
+	Release string // as uname -r prints it
+	Dir     string // holds vmlinuz and NAME.ko for the modules that tests load
+}
+
+// A Cache keeps unpacked kernels:
+//
+//	RELEASE/vmlinuz, RELEASE/dummy.ko   complete from the moment it is there
+//	SUITE                               the release last chosen; its age says when apt was asked
+//
+// Several processes may share one.
+type Cache struct {
+	Dir string
+}
+
+// refresh is how long a suite's choice of kernel stands before apt is asked again.
+const refresh = 24 * time.Hour
+
+// NewCache returns the user's cache. A user without a home directory has one
+// among the temporary files.
+func NewCache() Cache {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return Cache{Dir: filepath.Join(dir, "ksnoop", "kernels")}
+}
+
+// Kernel returns the suite's kernel, fetched by apt at most once a day. When
+// apt has no answer, the one from an earlier day serves.
+func (c Cache) Kernel(ctx context.Context, s Suite) (Kernel, error) {
+	cached, age, err := c.lookup(s)
+	if err == nil && age < refresh {
+		return cached, nil
+	}
+	fetched, fetchErr := c.fetch(ctx, s)
+	switch {
+	case fetchErr == nil:
+		return fetched, c.choose(s, fetched.Release)
+	case err == nil:
+		return cached, c.choose(s, cached.Release)
+	}
+	return Kernel{}, fmt.Errorf("fetch a kernel from %s: %w", s.Name, fetchErr)
+}
+
+// lookup returns the kernel last chosen for the suite and how long ago that was.
+func (c Cache) lookup(s Suite) (Kernel, time.Duration, error) {
+	path := filepath.Join(c.Dir, s.Name)
+	release, err := os.ReadFile(path)
+	if err != nil {
+		return Kernel{}, 0, err
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		return Kernel{}, 0, err
+	}
+	k := c.kernel(strings.TrimSpace(string(release)))
+	_, err = os.Stat(k.image())
+	return k, time.Since(stat.ModTime()), err
+}
+
+// choose records the suite's kernel and the time.
+func (c Cache) choose(s Suite, release string) error {
+	tmp, err := os.CreateTemp(c.Dir, ".choose-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = fmt.Fprintln(tmp, release)
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), filepath.Join(c.Dir, s.Name))
+}
+
+// fetch asks apt for the newest kernel and unpacks it unless it is there.
+func (c Cache) fetch(ctx context.Context, s Suite) (Kernel, error) {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return Kernel{}, err
+	}
+	tmp, err := os.MkdirTemp(c.Dir, ".fetch-")
+	if err != nil {
+		return Kernel{}, err
+	}
+	defer os.RemoveAll(tmp)
+	a, err := newApt(ctx, tmp, s.Name)
+	if err != nil {
+		return Kernel{}, err
+	}
+	packages, err := a.packages(ctx, "linux-")
+	if err != nil {
+		return Kernel{}, err
+	}
+	release, err := s.newest(packages)
+	if err != nil {
+		return Kernel{}, err
+	}
+	k := c.kernel(release)
+	if _, err := os.Stat(k.image()); err == nil {
+		return k, nil
+	}
+	unpacked, err := a.kernel(ctx, release, packages)
+	if err != nil {
+		return Kernel{}, err
+	}
+	// The rename that loses a race against another process leaves an equal kernel there.
+	if err := os.Rename(unpacked, k.Dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return Kernel{}, err
+	}
+	return k, nil
+}
+
+func (c Cache) kernel(release string) Kernel {
+	return Kernel{Release: release, Dir: filepath.Join(c.Dir, release)}
+}
+
+func (k Kernel) image() string {
+	return filepath.Join(k.Dir, "vmlinuz")
+}
+
+// modules returns the kernel's modules, each to be found under /lib/modules in the guest.
+func (k Kernel) modules() ([]File, error) {
+	paths, err := filepath.Glob(filepath.Join(k.Dir, "*.ko"))
+	var files []File
+	for _, p := range paths {
+		files = append(files, File{Path: "lib/modules/" + filepath.Base(p), Source: p})
+	}
+	return files, err
+}

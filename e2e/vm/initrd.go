@@ -1,0 +1,69 @@
+package vm
+
+import (
+	"io"
+	"os"
+	"path"
+
+	"github.com/cavaliergopher/cpio"
+)
+
+// A File goes into the guest's initramfs, executable.
+type File struct {
+	Path   string // in the guest, without the leading slash
+	Source string // on the host
+}
+
+// writeInitrd writes an initramfs of the files and the directories above them.
+func writeInitrd(name string, files []File) (err error) {
+	out, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := out.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	w := cpio.NewWriter(out)
+	made := map[string]bool{".": true}
+	for _, f := range files {
+		if err := writeDirs(w, path.Dir(f.Path), made); err != nil {
+			return err
+		}
+		if err := writeFile(w, f); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// writeDirs writes a directory after those above it.
+func writeDirs(w *cpio.Writer, dir string, made map[string]bool) error {
+	if made[dir] {
+		return nil
+	}
+	if err := writeDirs(w, path.Dir(dir), made); err != nil {
+		return err
+	}
+	made[dir] = true
+	return w.WriteHeader(&cpio.Header{Name: dir, Mode: cpio.TypeDir | 0o755})
+}
+
+func writeFile(w *cpio.Writer, f File) error {
+	in, err := os.Open(f.Source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	stat, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	err = w.WriteHeader(&cpio.Header{Name: f.Path, Mode: cpio.TypeReg | 0o755, Size: stat.Size()})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, in)
+	return err
+}

@@ -1,0 +1,65 @@
+package vm
+
+import (
+	"cmp"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A Machine is a virtual machine to run. It has three serial ports, so that
+// nothing mixes: the kernel's messages go to the first one, what the guest
+// prints to the second, its exit status to the third.
+type Machine struct {
+	QEMU   string // path
+	Kernel Kernel
+	Files  []File   // in the initramfs, beside the kernel's modules; one is init
+	Args   []string // init's arguments
+
+	CPUs   int    // 2 unless set
+	Append string // more of the kernel's command line
+	Icount bool   // a nanosecond of the guest's time is one instruction; implies one CPU
+}
+
+// The files in a running machine's directory.
+const (
+	initrdFile  = "initrd"
+	consoleFile = "console"
+	statusFile  = "status"
+)
+
+// arguments returns QEMU's command line for a machine whose files are in dir.
+func (m Machine) arguments(dir string) []string {
+	args := []string{
+		// One thread for all CPUs: with a thread each, QEMU before 8.1 keeps
+		// executing instructions that another CPU has just changed, and a
+		// kernel that is being probed dies of a stray int3.
+		"-accel", "tcg,thread=single",
+		// TCG corrupts the flags after cmpxchg16b: 6.12 dies at random with it.
+		"-cpu", "max,cx16=off",
+		"-m", "1024",
+		"-nodefaults", "-display", "none", "-no-reboot",
+		"-serial", "file:" + filepath.Join(dir, consoleFile),
+		"-serial", "stdio",
+		"-serial", "file:" + filepath.Join(dir, statusFile),
+		"-kernel", m.Kernel.image(),
+		"-initrd", filepath.Join(dir, initrdFile),
+		"-append", m.commandLine(),
+	}
+	cpus := cmp.Or(m.CPUs, 2)
+	if m.Icount {
+		cpus = 1
+		args = append(args, "-icount", "shift=0,sleep=off")
+	}
+	return append(args, "-smp", strconv.Itoa(cpus))
+}
+
+// commandLine returns the kernel's. panic=-1 reboots at once on a panic, which
+// -no-reboot makes an exit. What follows -- are init's arguments.
+func (m Machine) commandLine() string {
+	words := []string{"console=ttyS0", "loglevel=5", "panic=-1", m.Append, "--"}
+	for _, arg := range m.Args {
+		words = append(words, `"`+arg+`"`)
+	}
+	return strings.Join(words, " ")
+}

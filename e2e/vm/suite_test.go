@@ -1,0 +1,42 @@
+package vm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewest(t *testing.T) {
+	packages := []string{
+		"linux-image-cloud-amd64", "linux-image-6.1.0-50-cloud-amd64", "linux-image-6.1.0-9-cloud-amd64",
+		"linux-image-6.18.9+deb13-cloud-amd64", "linux-image-6.18.15+deb13-cloud-amd64",
+		"linux-image-6.18.20+deb13-cloud-amd64-unsigned", "linux-image-6.18.30+deb13-amd64",
+		"linux-headers-6.18.40+deb13-cloud-amd64", "linux-image-7.2.12+deb13-cloud-amd64",
+	}
+	for _, test := range []struct{ line, want string }{
+		{"6.1", "6.1.0-50-cloud-amd64"},
+		{"6.18", "6.18.15+deb13-cloud-amd64"},
+		{"", "7.2.12+deb13-cloud-amd64"},
+	} {
+		got, err := Suite{Line: test.line}.newest(packages)
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+	_, err := Suite{Name: "bullseye", Line: "5.10"}.newest(packages)
+	require.EqualError(t, err, "find a 5.10 kernel in bullseye: none among 9 packages")
+}
+
+func TestKernelPackages(t *testing.T) {
+	packages := []string{"linux-image-7.2-cloud-amd64", "linux-binary-7.2-cloud-amd64",
+		"linux-modules-7.2-cloud-amd64", "linux-image-6.1-cloud-amd64"}
+	require.Equal(t, packages[:3], kernelPackages("7.2-cloud-amd64", packages))
+	require.Equal(t, packages[3:], kernelPackages("6.1-cloud-amd64", packages))
+}
+
+func TestArguments(t *testing.T) {
+	m := Machine{Kernel: Kernel{Dir: "k"}, Args: []string{"-a b"}, Append: "x=1"}
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 x=1 -- "-a b"`, m.commandLine())
+	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "file:d/console", "k/vmlinuz"})
+	m.Icount = true
+	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount"})
+}
