@@ -3,28 +3,37 @@
 package script
 
 import (
+	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// await waits for a file, for a first line in it, or for text in it.
 func await(ts *testscript.TestScript, args []string) {
-	usage(ts, len(args) == 1 || len(args) == 2, "await FILE [VAR]")
+	flags := flag.NewFlagSet("await", flag.ContinueOnError)
+	pattern := flags.String("text", "", "")
+	ts.Check(flags.Parse(args))
+	usage(ts, flags.NArg() == 1 || flags.NArg() == 2 && *pattern == "", "await [-text REGEXP] FILE [VAR]")
+	re, err := regexp.Compile("(?m)" + *pattern)
+	ts.Check(err)
+	variable := flags.Arg(1)
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err != nil {
+		text, err := os.ReadFile(ts.MkAbs(flags.Arg(0)))
+		if err != nil || !re.Match(text) {
 			continue
 		}
-		if len(args) == 1 {
+		if variable == "" {
 			return
 		}
 		// A line without its end is still being written.
 		if line, _, ok := strings.Cut(string(text), "\n"); ok {
-			ts.Setenv(args[1], line)
+			ts.Setenv(variable, line)
 			return
 		}
 	}
-	ts.Fatalf("%s is not there after %v", args[0], patience)
+	ts.Fatalf("%s is not there after %v", flags.Arg(0), patience)
 }

@@ -7,7 +7,7 @@
 //	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N
 //	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
 //	normalize OUT                             replace what differs from run to run, for cmp
-//	await FILE [VAR]                          wait for FILE; set VAR to its first line
+//	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
 //	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
 //	hits NAME N                               NAME's FILTER was true N times, as in events
 //	status N COMMAND...                       run a command of the guest, which must end with status N
