@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"encoding/binary"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -135,5 +137,16 @@ func BenchmarkDecode(b *testing.B) {
 		if err := ev.decode(unit, rec); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestAttachError(t *testing.T) {
+	probe := newUnit().Events[0].Probe
+	for err, want := range map[error]string{
+		unix.EBUSY:                          "attach fexit to open: the kernel allows no probe there (error 16): it is marked notrace, or its code is not one plain function",
+		fmt.Errorf("perf: %w", unix.EACCES): "attach fexit to open: the kernel does not permit it (error 13): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN",
+		unix.ENOMEM:                         "attach fexit to open: cannot allocate memory",
+	} {
+		require.EqualError(t, &AttachError{probe, compiler.Fexit, err}, want)
 	}
 }

@@ -55,19 +55,6 @@ func loadError(err error) error {
 	return fmt.Errorf("load the programs: %w", err)
 }
 
-// AttachError says that a probe could not be attached.
-type AttachError struct {
-	Probe *compiler.Probe
-	Kind  compiler.Kind
-	Err   error
-}
-
-func (e *AttachError) Error() string {
-	return fmt.Sprintf("attach %s to %s: %v", e.Kind, e.Probe.Func.Name, e.Err)
-}
-
-func (e *AttachError) Unwrap() error { return e.Err }
-
 // Attach puts the programs in place and counts the probes that are. A probe
 // that cannot be attached is left out as a whole; the error joins an
 // [*AttachError] for each.

@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// AttachError says that a probe could not be attached.
+type AttachError struct {
+	Probe *compiler.Probe
+	Kind  compiler.Kind
+	Err   error
+}
+
+func (e *AttachError) Error() string {
+	return fmt.Sprintf("attach %s to %s: %v", e.Kind, e.Probe.Func.Name, e.reason())
+}
+
+func (e *AttachError) Unwrap() error { return e.Err }
+
+// enotsupp is what a trampoline answers for a signature that it cannot pass on
+// (ENOTSUPP in include/linux/errno.h, which user space has no name for).
+const enotsupp = unix.Errno(524)
+
+// reason explains the kernel's error numbers, which stand for other things in
+// this place than their texts say.
+func (e *AttachError) reason() any {
+	var errno unix.Errno
+	if !errors.As(e.Err, &errno) {
+		return e.Err
+	}
+	switch errno {
+	case unix.EBUSY, unix.EINVAL, unix.ENOENT, unix.EADDRNOTAVAIL, enotsupp:
+		return fmt.Sprintf("the kernel allows no probe there (error %d): it is marked notrace, or its code is not one plain function", int(errno))
+	case unix.EPERM, unix.EACCES:
+		return fmt.Sprintf("the kernel does not permit it (error %d): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN", int(errno))
+	}
+	return e.Err
+}
