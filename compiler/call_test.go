@@ -3,6 +3,7 @@ package compiler
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,11 +105,12 @@ func (r *rig) shown() []string {
 	var lines []string
 	for _, rec := range r.records {
 		ev := r.unit.Events[binary.LittleEndian.Uint32(rec[HeaderEvent:])]
-		line := map[EventKind]string{EntryEvent: "entry", ReturnEvent: "return", CallEvent: "call"}[ev.Kind]
+		var line strings.Builder
+		line.WriteString(map[EventKind]string{EntryEvent: "entry", ReturnEvent: "return", CallEvent: "call"}[ev.Kind])
 		for i, it := range ev.Items {
-			line += fmt.Sprintf(" %s=%s", it.Value.Name, showSlot(rec, ev, i))
+			line.WriteString(fmt.Sprintf(" %s=%s", it.Value.Name, showSlot(rec, ev, i)))
 		}
-		lines = append(lines, line)
+		lines = append(lines, line.String())
 	}
 	r.records = nil
 	return lines

@@ -25,6 +25,9 @@ func describeBare(t btf.Type) string {
 	case *btf.Enum:
 		return strings.TrimSpace("enum " + t.Name)
 	case *btf.Pointer:
+		if isRecord(t.Target) {
+			return "a pointer to " + recordName(t.Target)
+		}
 		return "a pointer"
 	case *btf.Struct, *btf.Union:
 		return recordName(t)

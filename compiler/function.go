@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -99,10 +100,10 @@ func (t *Target) unknownFunction(trace *spec.Trace, symbols []kallsyms.Symbol) e
 	fail := func(format string, args ...any) *spec.Error {
 		return spec.Errorf(trace.Text, trace.Func.At, format, args...)
 	}
-	for _, s := range symbols {
-		if s.Text() {
-			return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
-		}
+	switch {
+	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):
+		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
+	case len(symbols) > 0:
 		return fail("%s is data, not a function", name)
 	}
 	if t.Symbols != nil {
@@ -184,16 +185,16 @@ func samePrototype(trace *spec.Trace, types []*btf.Func) error {
 	return nil
 }
 
-// prototype is the parameter names of a function, which tell functions of one
-// name apart.
+// prototype lists the parameters of a function, each with its name and what
+// kind of type it has.
 func prototype(f *btf.Func) string {
 	proto, ok := f.Type.(*btf.FuncProto)
 	if !ok {
 		return ""
 	}
-	var names []string
+	var params []string
 	for _, p := range proto.Params {
-		names = append(names, p.Name)
+		params = append(params, fmt.Sprintf("%s: %s", p.Name, describe(p.Type)))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(params, ", ")
 }

@@ -110,7 +110,7 @@ func TestDifferentPrototypes(t *testing.T) {
 	trace, err := spec.Parse("twice(a)")
 	require.NoError(t, err)
 	_, err = Resolve(trace, target)
-	require.EqualError(t, err, "twice is in BTF with different prototypes, and a name cannot tell them apart: (a) and (b)\n  twice(a)\n  ^^^^^")
+	require.EqualError(t, err, "twice is in BTF with different prototypes, and a name cannot tell them apart: (a: int) and (b: int)\n  twice(a)\n  ^^^^^")
 }
 
 // A result in memory takes the first argument register, and is read at return.

@@ -94,8 +94,8 @@ func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec [
 }
 
 func untilNUL(b []byte) []byte {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		return b[:i]
+	if before, _, ok := bytes.Cut(b, []byte{0}); ok {
+		return before
 	}
 	return b
 }
