@@ -25,12 +25,12 @@ type Session struct {
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF
 // and CAP_PERFMON.
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
-	if err := rlimit.RemoveMemlock(); err != nil { // maps count against it before 5.11
-		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
-	}
+	// Before 5.11 maps count against the limit of locked memory. If it cannot
+	// be raised, they may still fit.
+	limit := rlimit.RemoveMemlock()
 	coll, err := ebpf.NewCollectionWithOptions(u.Collection, ebpf.CollectionOptions{Cache: k.cache})
 	if err != nil {
-		return nil, loadError(err)
+		return nil, loadError(err, limit)
 	}
 	defer func() {
 		if err != nil {
@@ -44,11 +44,15 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	return &Session{unit: u, coll: coll, ring: ring}, nil
 }
 
-func loadError(err error) error {
+// loadError explains why a collection could not be loaded. limit is why the
+// limit of locked memory could not be raised, if so.
+func loadError(err, limit error) error {
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Errorf("load the programs: the kernel's verifier refused one, which is a bug of ksnoop (-d shows it): %w", err)
+	case errors.Is(err, unix.EPERM) && limit != nil:
+		return errors.New("load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON (before 5.11 also CAP_SYS_RESOURCE), or root")
 	case errors.Is(err, unix.EPERM):
 		return errors.New("load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON, or root")
 	}

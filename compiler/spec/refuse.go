@@ -174,7 +174,7 @@ var cures = map[string]string{
 	".":  "a member of what a pointer points to is reached with '->'",
 	"&&": "separate comparisons with ','; all of them must hold",
 	"if": "compare inside the parentheses: vfs_read(count > 5)",
-	";":  "separate values with ','",
+	";":  "separate values with ',', and quote each function with its values",
 	`"`:  "constants are integers",
 	"'":  "constants are integers",
 }

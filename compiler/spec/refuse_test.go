@@ -530,7 +530,7 @@ expected a number after '==', not '('
 ';' is not part of the spec language
   f(a; b)
      ^
-  separate values with ','`},
+  separate values with ',', and quote each function with its values`},
 	{"f(a) if a > 5", `
 'if' is not part of the spec language
   f(a) if a > 5
