@@ -17,15 +17,12 @@ func infoAll(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 0, "info-all")
 	names, err := functionNames()
 	ts.Check(err)
-	lines, reasons := 0, 0
-	for batch := range slices.Chunk(names, 10000) {
-		cmd := exec.Command(ksnoop, append([]string{"info"}, batch...)...)
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		_ = cmd.Run() // it fails if one function cannot be traced
-		lines += bytes.Count(stdout.Bytes(), []byte(";\n"))
-		reasons += bytes.Count(stderr.Bytes(), []byte("ksnoop: "))
-	}
+	cmd := exec.Command(ksnoop, append([]string{"info"}, names...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run() // it fails if one function cannot be traced
+	lines := bytes.Count(stdout.Bytes(), []byte(";\n"))
+	reasons := bytes.Count(stderr.Bytes(), []byte("ksnoop: "))
 	ts.Logf("%d functions, %d prototypes, %d reasons", len(names), lines, reasons)
 	if lines+reasons != len(names) || lines < len(names)*9/10 {
 		ts.Fatalf("%d functions have %d prototypes and %d reasons why not", len(names), lines, reasons)

@@ -17,7 +17,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -55,7 +54,7 @@ type options struct {
 // Main runs the command and exits. The calls come from one thread unless the
 // kind is about threads.
 func Main() {
-	runtime.LockOSThread()
+	lockThread()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "traffic:", err)
 		os.Exit(1)

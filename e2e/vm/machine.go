@@ -16,7 +16,7 @@ type Machine struct {
 	Files  []File   // in the initramfs, beside the kernel's modules; one is init
 	Args   []string // init's arguments
 
-	CPUs   int    // 2 unless set
+	CPUs   int    // 1 unless set
 	Append string // more of the kernel's command line
 	Icount bool   // a nanosecond of the guest's time is one instruction; implies one CPU
 }
@@ -46,7 +46,7 @@ func (m Machine) arguments(dir string) []string {
 		"-initrd", filepath.Join(dir, initrdFile),
 		"-append", m.commandLine(),
 	}
-	cpus := cmp.Or(m.CPUs, 2)
+	cpus := cmp.Or(m.CPUs, 1)
 	if m.Icount {
 		cpus = 1
 		args = append(args, "-icount", "shift=0,sleep=off")
