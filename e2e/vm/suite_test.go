@@ -36,7 +36,9 @@ func TestKernelPackages(t *testing.T) {
 func TestArguments(t *testing.T) {
 	m := Machine{Kernel: Kernel{Dir: "k"}, Args: []string{"-a b"}, Append: "x=1"}
 	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 x=1 -- "-a b"`, m.commandLine())
-	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "file:d/console", "k/vmlinuz"})
+	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "k/vmlinuz"})
+	m.CPUs = 2
+	require.Subset(t, m.arguments("d"), []string{"-smp", "2"})
 	m.Icount = true
 	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount"})
 }
