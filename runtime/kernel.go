@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -28,8 +29,15 @@ func OpenKernel() (*Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kernel's types: %w", err)
 	}
+	// Where the kernel cannot map its types into memory (before 6.16), reading
+	// them has left as much garbage: the peak of ksnoop's memory, unless it goes
+	// before more is needed.
+	goruntime.GC()
 	return &Kernel{types: types, cache: cache}, nil
 }
+
+// Types is the types of vmlinux.
+func (k *Kernel) Types() *btf.Spec { return k.types }
 
 // Target describes the running kernel for functions of the given names. Only
 // their symbols are kept.
