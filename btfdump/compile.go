@@ -31,7 +31,8 @@ type compiler struct {
 	spans  map[spanKey]span
 	enums  map[*btf.Enum]*enumeration
 	casts  map[btf.Type]string
-	values int // values in the plan if nothing were shared
+	vars   []string // names of a section's entries
+	values int      // values in the plan if nothing were shared
 	nested int
 }
 
@@ -106,7 +107,7 @@ func (c *compiler) plan(t btf.Type, tail bool) (op, error) {
 }
 
 func planInt(i *btf.Int) op {
-	o := op{kind: kindInt, size: i.Size, signed: i.Encoding&btf.Signed != 0}
+	o := op{kind: kindInt, size: i.Size, signed: i.Encoding&btf.Signed != 0, truth: i.Encoding&btf.Bool != 0}
 	switch i.Size {
 	case 1, 2, 4, 8:
 	default:

@@ -93,7 +93,9 @@ func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 		return op{}, fmt.Errorf("variable %q: %w", v.Name, err)
 	}
 	cast := c.cast(v.Type)
-	o.label = linkage(v.Linkage) + cast + " " + clean(v.Name) + " = (" + cast + ")"
+	decl := linkage(v.Linkage) + cast + " " + clean(v.Name) + " = "
+	o.name = uint32(len(decl))
+	o.label = decl + "(" + cast + ")"
 	return o, nil
 }
 
@@ -119,6 +121,7 @@ func (c *compiler) section(ds *btf.Datasec) (op, error) {
 		// The kernel's own sections say that they have no size.
 		o.size = max(o.size, uint32(end))
 		c.ops[int(o.first)+i] = v
+		c.vars = append(c.vars, clean(ownName(vs.Type)))
 	}
 	return o, nil
 }

@@ -1,5 +1,5 @@
 // Package btfdump turns raw bytes and their BTF type into text that looks like
-// C, and BTF types into C declarations.
+// C or into JSON, and BTF types into C declarations.
 //
 // A type is compiled once; its values are then printed many times without
 // allocation and without errors, whatever the bytes hold and however few of
@@ -69,6 +69,7 @@ type Dumper struct {
 	opts   Options
 	ops    []op
 	root   op
+	json   jsonPlan
 	indent string // enough for most levels
 }
 
@@ -89,7 +90,7 @@ func New(t btf.Type, o Options) (*Dumper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan dump of %s: %w", TypeName(t), err)
 	}
-	d := &Dumper{opts: o, ops: c.ops, root: root}
+	d := &Dumper{opts: o, ops: c.ops, root: root, json: planJSON(c, &root)}
 	if !o.Compact {
 		d.indent = strings.Repeat(o.Indent, o.IndentLevel+indented)
 	}

@@ -20,7 +20,12 @@ func (p *printer) float(b []byte) {
 			p.wide(b) // not x86: several formats, and nothing says which
 			return
 		}
-		p.extended(v, uint16(load(b[8:10], false)))
+		signExp := uint16(load(b[8:10], false))
+		if f, ok := extended(v, signExp); ok {
+			p.double(f)
+			return
+		}
+		p.beyondDouble(v, signExp)
 	default:
 		p.wide(b)
 	}
@@ -60,9 +65,9 @@ func half(v uint16) float64 {
 	return f
 }
 
-// extended prints x86's 80-bit format as the nearest double, and beyond its
-// range as C's %a does.
-func (p *printer) extended(mantissa uint64, signExp uint16) {
+// extended is the double nearest to a number in x86's 80-bit format, if the
+// number is in its range.
+func extended(mantissa uint64, signExp uint16) (f float64, ok bool) {
 	sign := 1 - 2*float64(signExp>>15)
 	exp := int(signExp & 0x7fff)
 	if exp == 0x7fff {
@@ -70,18 +75,23 @@ func (p *printer) extended(mantissa uint64, signExp uint16) {
 		if mantissa<<1 != 0 {
 			f = math.NaN()
 		}
-		p.double(math.Copysign(f, sign))
-		return
+		return math.Copysign(f, sign), true
 	}
-	exp = max(exp, 1) - 16383 - 63
-	if f := math.Ldexp(float64(mantissa), exp); !math.IsInf(f, 0) {
-		p.double(math.Copysign(f, sign))
-		return
-	}
-	if sign < 0 {
+	f = math.Ldexp(float64(mantissa), extendedExp(signExp))
+	return math.Copysign(f, sign), !math.IsInf(f, 0)
+}
+
+// extendedExp is the exponent that goes with an integer mantissa.
+func extendedExp(signExp uint16) int {
+	return max(int(signExp&0x7fff), 1) - 16383 - 63
+}
+
+// beyondDouble prints a number of x86's 80-bit format as C's %a does.
+func (p *printer) beyondDouble(mantissa uint64, signExp uint16) {
+	if signExp>>15 != 0 {
 		p.dst = append(p.dst, '-')
 	}
 	p.hex(mantissa)
 	p.dst = append(p.dst, "p+"...)
-	p.dst = strconv.AppendInt(p.dst, int64(exp), 10)
+	p.dst = strconv.AppendInt(p.dst, int64(extendedExp(signExp)), 10)
 }

@@ -148,7 +148,7 @@ func (g typeGen) scalar() btf.Type {
 	case 6:
 		return ptr(g.scalar())
 	}
-	return []btf.Type{tVoid, tEmpty, &btf.Fwd{Name: "f"}, nil, array(tChar, 8), array(tU8, 6), array(tBool, 3)}[g.IntN(7)]
+	return []btf.Type{tVoid, tEmpty, &btf.Fwd{Name: "f"}, array(tChar, 8), array(tU8, 6), array(tBool, 3)}[g.IntN(6)]
 }
 
 // members lays members out one after the other or on top of each other, and

@@ -45,5 +45,6 @@ type op struct {
 	width  uint8 // of a bitfield in bits, else 0
 	shift  uint8 // bits from off to the start of a bitfield, 0 to 7
 	signed bool
+	truth  bool // a bool: JSON tells it from a number
 	tail   bool // reaches to the end of the data: holds a flexible array at its end
 }

@@ -73,6 +73,9 @@ func (p *printer) record(o *op, at, depth int, inArray bool) bool {
 	p.newline()
 	start := len(p.dst)
 	members := p.d.ops[o.first : o.first+o.n]
+	if depth == 0 && !p.d.opts.EmitZeroes && at+int(o.size) <= len(p.data) && isZero(p.have(o, at)) {
+		members = nil
+	}
 	for i := range members {
 		m := &members[i]
 		p.item(m, at+int(m.off), depth+1, inArray, noIndex)
@@ -117,8 +120,8 @@ func (p *printer) nextLine(printed bool) {
 
 func (p *printer) label(o *op, inArray bool) {
 	switch {
-	case p.d.opts.SkipNames:
-	case inArray:
+	case p.d.opts.SkipNames && (o.name == 0 || o.label[0] == '.'):
+	case inArray || p.d.opts.SkipNames: // the declaration of a variable is no name
 		p.dst = append(p.dst, o.label[:o.name]...)
 	default:
 		p.dst = append(p.dst, o.label...)

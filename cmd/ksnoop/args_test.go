@@ -55,7 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		{"a( b(", "ksnoop: "},
 	} {
 		var stdout, stderr bytes.Buffer
-		status := run(append([]string{"ksnoop"}, strings.Fields(tc.line)...), &stdout, &stderr)
+		status := run(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
 		require.Equal(t, exitUsage, status, tc.line)
 		require.Empty(t, stdout.String())
 		require.True(t, strings.HasPrefix(stderr.String(), tc.want), stderr.String())
@@ -67,7 +67,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"-h": "vfs_read(return < 0)", "help": "vfs_read(return < 0)", "help info": "ksnoop info", "-V": "ksnoop version",
 	} {
 		var stdout, stderr bytes.Buffer
-		require.Zero(t, run(append([]string{"ksnoop"}, strings.Fields(line)...), &stdout, &stderr), line)
+		require.Zero(t, run(append([]string{"ksnoop"}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr), line)
 		require.Contains(t, stdout.String(), want)
 		require.Empty(t, stderr.String())
 	}

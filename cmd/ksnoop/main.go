@@ -29,13 +29,13 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(25)
 	}
-	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run executes a command line, with the program's name first, and is the exit
 // status.
-func run(args []string, stdout, stderr io.Writer) int {
-	err := execute(args, stdout, stderr)
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	err := execute(args, stdin, stdout, stderr)
 	if err == nil {
 		return 0
 	}
@@ -48,9 +48,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
-func execute(args []string, stdout, stderr io.Writer) error {
+func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
 	app := newApp(stdout, stderr)
+	app.Reader = stdin
 	line, err := parseArgs(app, args[1:])
 	if err != nil {
 		return err
@@ -62,10 +63,10 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                      "ksnoop",
 		Usage:                     "show the data that flows through kernel functions",
-		UsageText:                 "ksnoop [OPTIONS] [trace|info] SPEC...",
+		UsageText:                 "ksnoop [OPTIONS] [trace|info] SPEC...\n   ksnoop dump TYPE < bytes",
 		Description:               description,
 		Version:                   buildVersion(),
-		Commands:                  []*cli.Command{traceCommand(), infoCommand()},
+		Commands:                  []*cli.Command{traceCommand(), infoCommand(), dumpCommand()},
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		DisableSliceFlagSeparator: true,

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -21,11 +22,19 @@ const (
 // printer turns events into the text that ksnoop is known for.
 type printer struct {
 	text    []byte
+	options btfdump.Options
 	dumpers map[*compiler.Value]*btfdump.Dumper
 }
 
-func newPrinter() *printer {
-	return &printer{dumpers: map[*compiler.Value]*btfdump.Dumper{}}
+// newPrinter is a printer of values that look as options say.
+func newPrinter(options btfdump.Options) *printer {
+	if options.Compact {
+		options.IndentLevel = 0
+	} else {
+		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
+		options.IndentLevel = (valueIndent + n - 1) / n
+	}
+	return &printer{options: options, dumpers: map[*compiler.Value]*btfdump.Dumper{}}
 }
 
 func (p *printer) flush(w io.Writer) error {
@@ -103,6 +112,9 @@ func (p *printer) data(v *runtime.Value) error {
 	if err != nil {
 		return err
 	}
+	if p.options.Compact {
+		p.indent(valueIndent)
+	}
 	p.text = d.AppendText(p.text, v.Data)
 	return nil
 }
@@ -116,7 +128,7 @@ func (p *printer) dumper(v *compiler.Value) (*btfdump.Dumper, error) {
 	if v.Pointee != nil {
 		t = v.Pointee
 	}
-	d, err := btfdump.New(t, btfdump.Options{EmitStrings: true, Indent: " ", IndentLevel: valueIndent})
+	d, err := btfdump.New(t, p.options)
 	if err != nil {
 		return nil, fmt.Errorf("show '%s': %w", v.Name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
 )
@@ -66,7 +67,7 @@ func TestText(t *testing.T) {
 				Event: &compiler.Event{Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}},
 				CPU:   2, PID: 77, Time: 123456789, Values: tc.values,
 			}
-			p := newPrinter()
+			p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "})
 			require.NoError(t, p.event(ev))
 			want := "       123456789    2       77 f(" + tc.want + "\n                               );\n\n"
 			require.Equal(t, want, string(p.text))
@@ -75,7 +76,7 @@ func TestText(t *testing.T) {
 }
 
 func TestHeaderText(t *testing.T) {
-	p := newPrinter()
+	p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "})
 	p.header()
 	require.Equal(t, "            TIME  CPU      PID FUNCTION/ARGS\n", string(p.text))
 }

@@ -19,12 +19,16 @@ func traceCommand() *cli.Command {
 		Name:      "trace",
 		Usage:     "trace functions until interrupted (the default)",
 		ArgsUsage: "SPEC...",
-		Flags:     commonFlags(),
+		Flags:     append(commonFlags(), dumpFlags()...),
 		Action:    trace,
 	}
 }
 
 func trace(c *cli.Context) error {
+	options, err := dumpOptions(c, " ")
+	if err != nil {
+		return err
+	}
 	unit, kernel, err := compileTraces(c)
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func trace(c *cli.Context) error {
 		signal.Stop(interrupts) // a second one ends ksnoop at once
 		session.Stop()
 	}()
-	if err := show(c.App.Writer, session); err != nil {
+	if err := show(c.App.Writer, session, newPrinter(options)); err != nil {
 		return err
 	}
 	return reportLosses(c.App.ErrWriter, session, unit)
@@ -96,9 +100,8 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 
 // show prints events until the session is stopped. Text is written when no
 // more events wait, or when much has gathered.
-func show(w io.Writer, session *runtime.Session) error {
+func show(w io.Writer, session *runtime.Session, out *printer) error {
 	const much = 64 << 10
-	out := newPrinter()
 	out.header()
 	for ev := new(runtime.Event); ; {
 		if len(out.text) >= much || session.Idle() {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+)
+
+// writeTypes writes a BTF file with a struct, two more of one name and an enum.
+func writeTypes(t *testing.T) string {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
+	b, err := btf.NewBuilder([]btf.Type{
+		&btf.Struct{Name: "device", Size: 12, Members: []btf.Member{
+			{Name: "name", Type: &btf.Array{Type: char, Index: integer, Nelems: 8}},
+			{Name: "index", Type: integer, Offset: 64},
+		}},
+		&btf.Struct{Name: "twin", Size: 4, Members: []btf.Member{{Name: "a", Type: integer}}},
+		&btf.Struct{Name: "twin", Size: 8, Members: []btf.Member{{Name: "b", Type: integer}}},
+		&btf.Enum{Name: "mode", Size: 4, Values: []btf.EnumValue{{Name: "OFF", Value: 0}, {Name: "ON", Value: 1}}},
+		&btf.Typedef{Name: "number", Type: integer},
+	}, nil)
+	require.NoError(t, err)
+	raw, err := b.Marshal(nil, nil)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "btf")
+	require.NoError(t, os.WriteFile(path, raw, 0o644))
+	return path
+}
+
+func TestDump(t *testing.T) {
+	types := writeTypes(t)
+	const device = "eth0\x00\x00\x00\x00\x2a\x00\x00\x00"
+	for _, tc := range []struct{ args, input, want string }{
+		{"device", device, "(struct device){\n\t.name = (char[8])\"eth0\",\n\t.index = (int)42,\n}\n"},
+		{"struct|device|--indent|2", device, "(struct device){\n  .name = (char[8])\"eth0\",\n  .index = (int)42,\n}\n"},
+		{"struct device|--compact", device, "(struct device){.name = (char[8])\"eth0\",.index = (int)42,}\n"},
+		{"device|--compact|--skip-names", device, "{\"eth0\",42,}\n"},
+		{"device|-o|json", device, "{\"name\":\"eth0\",\"index\":42}\n"},
+		{"device|--hex|--compact", "0x6574 6830 0000 0000\n2a000000", "(struct device){.name = (char[8])\"eth0\",.index = (int)42,}\n"},
+		{"device|--compact|--emit-zeroes", strings.Repeat("\x00", 12), "(struct device){.name = (char[8])\"\",.index = (int)0,}\n"},
+		{"enum mode", "\x01\x00\x00\x00", "(enum mode)ON\n"},
+		{"number", "\xff\xff\xff\xff", "(number)-1\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := []string{"ksnoop", "dump", "--btf", types}
+		if rest, ok := strings.CutPrefix(tc.args, "struct|"); ok {
+			tc.args = "struct " + rest
+		}
+		args = append(args, strings.Split(tc.args, "|")...)
+		require.Zero(t, run(args, strings.NewReader(tc.input), &stdout, &stderr), "%v: %s", args, &stderr)
+		require.Equal(t, tc.want, stdout.String(), args)
+	}
+}
+
+func TestDumpErrors(t *testing.T) {
+	types := writeTypes(t)
+	for _, tc := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"devise", exitUsage, "ksnoop: there is no type \"devise\": did you mean \"device\"?\n"},
+		{"union device", exitUsage, "ksnoop: there is no type \"union device\": did you mean \"struct device\"?\n"},
+		{"twin", exitUsage, "ksnoop: there are 2 types \"twin\": #"},
+		{"#99", exitUsage, "ksnoop: there is no type #99\n"},
+		{"#x", exitUsage, "ksnoop: \"#x\" is not the number of a type\n"},
+		{"device|mode", exitUsage, "ksnoop: dump takes one type, not 2: quote its name, as in 'struct file'\n"},
+		{"device|-o|xml", exitUsage, "ksnoop: --output is \"xml\": it must be text or json\n"},
+		{"device|--indent|x", exitUsage, "ksnoop: --indent is \"x\": it must be a number from 1 to 16, or tab\n"},
+		{"device|--hex", exitFailure, "ksnoop: read hexadecimal digits: encoding/hex: invalid byte: U+006E 'n'\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"ksnoop", "dump", "--btf", types}, strings.Split(tc.args, "|")...)
+		require.Equal(t, tc.status, run(args, strings.NewReader("none"), &stdout, &stderr), args)
+		require.True(t, strings.HasPrefix(stderr.String(), tc.want), stderr.String())
+		require.Empty(t, stdout.String())
+	}
+}
