@@ -7,10 +7,15 @@ ksnoop: FORCE
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./cmd/ksnoop
 
 # Everything, on five kernels where virtual machines can be had.
-test:
+test: deps
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	go test -timeout 30m ./...
+
+# What the comparison with libbpf needs, as root on Debian; skipped elsewhere.
+deps:
+	-@[ "$$(id -u)" != 0 ] || [ -e /usr/include/bpf/btf.h ] || { apt-get update && \
+		apt-get install -y --no-install-recommends gcc libc6-dev libbpf-dev; }
 
 # ksnoop at work in a virtual machine.
 demo:
@@ -20,4 +25,4 @@ clean:
 	rm -f ksnoop
 
 FORCE:
-.PHONY: test demo clean FORCE
+.PHONY: test deps demo clean FORCE

@@ -101,9 +101,11 @@ func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 
 // section plans a data section, whose variables all begin at the outer level.
 func (c *compiler) section(ds *btf.Datasec) (op, error) {
+	label := `SEC("` + clean(ds.Name) + `") `
 	o := op{
 		kind:  kindSection,
-		label: `SEC("` + clean(ds.Name) + `") `,
+		label: label,
+		name:  uint32(len(label)),
 		size:  ds.Size,
 		n:     uint32(len(ds.Vars)),
 	}

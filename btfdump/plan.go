@@ -40,7 +40,7 @@ type op struct {
 	first uint32
 	n     uint32
 
-	name   uint32 // label[:name] is ".name = "
+	name   uint32 // label[:name] is ".name = ", or the declaration of a variable or section
 	kind   kind
 	width  uint8 // of a bitfield in bits, else 0
 	shift  uint8 // bits from off to the start of a bitfield, 0 to 7

@@ -166,6 +166,8 @@ func TestVariables(t *testing.T) {
 		{"section, cut between variables", sec, data[:16], `SEC(".data") unsigned long jiffies = (unsigned long)0;static struct point p = (struct point){.x = (int)1,};/* 4 bytes cut */`},
 		{"section of functions", ksyms, nil, `SEC(".ksyms") int f(struct sock *sk, int);`},
 	})
+	require.Equal(t, `SEC(".data") unsigned long jiffies = 0;static struct point p = {1,};extern char[4] fmt = "GPL";`,
+		text(t, sec, Options{Compact: true, SkipNames: true, EmitStrings: true}, data), "a declaration is no member name")
 	require.Equal(t, " SEC(\".data\") unsigned long jiffies = (unsigned long)0;\n static struct point p = (struct point){\n  .x = (int)1,\n };\n extern char[4] fmt = (char[4])\"GPL\";",
 		text(t, sec, Options{Indent: " ", IndentLevel: 1, EmitStrings: true}, data))
 }

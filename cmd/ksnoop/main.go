@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
@@ -29,6 +30,9 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(25)
 	}
+	// Huge pages round the heap up by 2 MB here and there. If the kernel will
+	// not do without them, ksnoop takes more memory. Children inherit this.
+	_ = unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
