@@ -20,8 +20,17 @@ func signExtend(v uint64, width uint) uint64 {
 
 // load reads a number of up to 8 bytes.
 func load(b []byte, bigEndian bool) uint64 {
-	if len(b) == 8 && !bigEndian {
-		return binary.LittleEndian.Uint64(b)
+	if !bigEndian { // the sizes that occur, without the loop
+		switch len(b) {
+		case 1:
+			return uint64(b[0])
+		case 2:
+			return uint64(binary.LittleEndian.Uint16(b))
+		case 4:
+			return uint64(binary.LittleEndian.Uint32(b))
+		case 8:
+			return binary.LittleEndian.Uint64(b)
+		}
 	}
 	var v uint64
 	for i, c := range b {

@@ -1,6 +1,9 @@
 package btfdump
 
-import "strconv"
+import (
+	"math/bits"
+	"strconv"
+)
 
 const hexDigits = "0123456789abcdef"
 
@@ -60,7 +63,9 @@ func (p *printer) decimal(o *op, v uint64) {
 
 func (p *printer) hex(v uint64) {
 	p.dst = append(p.dst, "0x"...)
-	p.dst = strconv.AppendUint(p.dst, v, 16)
+	for shift := (bits.Len64(v|1) - 1) &^ 3; shift >= 0; shift -= 4 {
+		p.dst = append(p.dst, hexDigits[v>>shift&15])
+	}
 }
 
 // char prints an element of a char array.
