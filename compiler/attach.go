@@ -58,8 +58,8 @@ var noTrampoline = map[string]bool{
 	"__rcu_read_unlock":      true,
 }
 
-// chooseAttach takes the cheapest kind that the function's signature and the
-// kernel allow.
+// chooseAttach takes the cheapest kind that loses no calls and that the
+// function's signature allows.
 func chooseAttach(p *Probe, f Features) Attach {
 	if why := refusal(p.Func, f); why != "" {
 		return Attach{Entry: Kprobe, Return: Kretprobe, Reason: why, ReturnInstances: f.ReturnInstances}
@@ -67,7 +67,7 @@ func chooseAttach(p *Probe, f Features) Attach {
 	return Attach{Entry: Fentry, Return: Fexit, Reason: "the cheapest kind, and the signature allows it"}
 }
 
-// refusal is the reason why a trampoline cannot be put on fn; "" if it can.
+// refusal is the reason not to put a trampoline on fn; "" if there is none.
 func refusal(fn *Function, f Features) string {
 	switch {
 	case !f.Trampoline:
@@ -95,6 +95,9 @@ func refusal(fn *Function, f Features) string {
 	}
 	if n := fn.words(); n > f.TrampolineWords {
 		return fmt.Sprintf("its arguments take %d registers and stack words, and this kernel's fentry takes %d", n, f.TrampolineWords)
+	}
+	if f.Preemptible {
+		return "this kernel preempts tasks inside fentry programs, and hits would be lost"
 	}
 	return ""
 }

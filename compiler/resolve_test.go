@@ -61,6 +61,8 @@ func TestRefusals(t *testing.T) {
 // How a probe is attached, and which programs it takes.
 func TestDecisions(t *testing.T) {
 	old := Features{Trampoline: true, TrampolineWords: 6}
+	preemptible := withTrampoline
+	preemptible.Preemptible = true
 	for _, tc := range []struct {
 		spec     string
 		features Features
@@ -75,6 +77,7 @@ func TestDecisions(t *testing.T) {
 		{"read(buf, count == 5, return)", withTrampoline, "fexit with stash, fentry", "the cheapest kind, and the signature allows it"},
 		{"read(buf->len > 5, return)", withTrampoline, "fexit with stash, fentry", "the cheapest kind, and the signature allows it"},
 		{"read(count == 5, return)", withProbes, "kretprobe with stash, kprobe", "this kernel has no BPF trampolines"},
+		{"read(count == 5, return)", preemptible, "kretprobe with stash, kprobe", "this kernel preempts tasks inside fentry programs, and hits would be lost"},
 		{"free", withTrampoline, "fentry", "the cheapest kind, and the signature allows it"},
 		{"nothing", withTrampoline, "fentry", "the cheapest kind, and the signature allows it"},
 		{"print", withTrampoline, "kretprobe, kprobe", "fentry refuses a variable number of arguments"},

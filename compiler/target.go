@@ -25,6 +25,10 @@ var ErrNoModuleBTF = errors.New("the module has no BTF")
 type Features struct {
 	// Trampoline: fentry and fexit programs can be attached.
 	Trampoline bool
+	// Preemptible: a task can be preempted inside a program. A trampoline
+	// then drops the hits of others on that CPU; kprobes run with preemption
+	// off and lose none.
+	Preemptible bool
 	// TrampolineWords is the number of 8-byte argument words that a
 	// trampoline passes on: 6, from 6.12 on 12.
 	TrampolineWords int

@@ -123,7 +123,7 @@ func TestFeatures(t *testing.T) {
 	} {
 		v, err := parseRelease(release)
 		require.NoError(t, err)
-		require.Equal(t, want, features(v), release)
+		require.Equal(t, want, features(v, false), release)
 	}
 	_, err := parseRelease("linux")
 	require.ErrorContains(t, err, `read kernel release "linux"`)

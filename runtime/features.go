@@ -15,12 +15,15 @@ func (v version) atLeast(major, minor int) bool {
 	return v.major > major || v.major == major && v.minor >= minor
 }
 
-func release() (version, error) {
+// release is the running kernel's version and its build string, the -r and -v
+// of uname.
+func release() (version, string, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
-		return version{}, fmt.Errorf("ask for the kernel's version: %w", err)
+		return version{}, "", fmt.Errorf("ask for the kernel's version: %w", err)
 	}
-	return parseRelease(unix.ByteSliceToString(u.Release[:]))
+	v, err := parseRelease(unix.ByteSliceToString(u.Release[:]))
+	return v, unix.ByteSliceToString(u.Version[:]), err
 }
 
 func parseRelease(s string) (version, error) {
@@ -32,8 +35,9 @@ func parseRelease(s string) (version, error) {
 }
 
 // features is what kernels of a version can do.
-func features(v version) compiler.Features {
+func features(v version, preemptible bool) compiler.Features {
 	f := compiler.Features{
+		Preemptible:       preemptible,
 		Trampoline:        v.atLeast(5, 5),
 		TrampolineWords:   6,
 		TrampolineStructs: v.atLeast(6, 1),

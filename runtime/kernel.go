@@ -46,7 +46,7 @@ func (k *Kernel) Target(functions []string) (*compiler.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := release()
+	version, build, err := release()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (k *Kernel) Target(functions []string) (*compiler.Target, error) {
 		Kernel:   k.types,
 		Module:   k.module,
 		Symbols:  symbols,
-		Features: features(release),
+		Features: features(version, preemptible(version, build, os.ReadFile)),
 		Arch:     compiler.AMD64,
 	}, nil
 }
