@@ -72,18 +72,7 @@ func (p *printer) jsonEnum(o *op, v uint64) {
 // jsonFuncPtr prints the address and the symbol in one string, as in text.
 func (p *printer) jsonFuncPtr(v uint64) {
 	p.dst = append(p.dst, '"')
-	p.hex(v)
-	if v != 0 && p.d.opts.Symbolize != nil {
-		if name, offset, ok := p.d.opts.Symbolize(v); ok {
-			p.dst = append(p.dst, " <"...)
-			p.dst = appendJSONName(p.dst, name)
-			if offset != 0 {
-				p.dst = append(p.dst, '+')
-				p.hex(offset)
-			}
-			p.dst = append(p.dst, '>')
-		}
-	}
+	p.funcPtr(v, appendJSONName)
 	p.dst = append(p.dst, '"')
 }
 

@@ -29,7 +29,7 @@ func (p *printer) scalar(o *op, at int) {
 	case o.kind == kindPointer:
 		p.hex(p.number(o, at))
 	case o.kind == kindFuncPtr:
-		p.funcPtr(p.number(o, at))
+		p.funcPtr(p.number(o, at), appendClean)
 	case o.kind == kindFloat:
 		p.float(p.have(o, at))
 	default:
@@ -126,7 +126,9 @@ func (p *printer) wide(b []byte) {
 	}
 }
 
-func (p *printer) funcPtr(v uint64) {
+// funcPtr prints an address and, if it has one, its symbol, whose name is
+// escaped by appendName.
+func (p *printer) funcPtr(v uint64, appendName func(dst []byte, name string) []byte) {
 	p.hex(v)
 	if v == 0 || p.d.opts.Symbolize == nil {
 		return
@@ -136,7 +138,7 @@ func (p *printer) funcPtr(v uint64) {
 		return
 	}
 	p.dst = append(p.dst, " <"...)
-	p.dst = appendClean(p.dst, name)
+	p.dst = appendName(p.dst, name)
 	if offset != 0 {
 		p.dst = append(p.dst, '+')
 		p.hex(offset)
