@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf/btf"
 )
@@ -111,41 +112,26 @@ func (s *Signature) words() int {
 	return n
 }
 
-// byMemory says whether a record is passed in memory: it is larger than two
-// registers or has a member that is not aligned.
+// byMemory says whether a value is passed in memory: it is larger than two
+// registers, or a record with something in it that is not aligned.
 func byMemory(t btf.Type, size int) bool {
-	members, ok := recordMembers(t)
-	if !ok {
-		return size > 16
-	}
-	if size > 16 {
-		return true
-	}
-	for _, m := range members {
-		if m.BitfieldSize == 0 && int(m.Offset.Bytes())%alignment(m.Type) != 0 {
-			return true
-		}
-	}
-	return false
+	return size > 16 || isRecord(t) && misaligned(t, 0)
 }
 
-func alignment(t btf.Type) int {
+// misaligned says whether a number in t is not at a multiple of its size, if t
+// begins at an offset. Of arrays compilers look at the first element.
+func misaligned(t btf.Type, at int) bool {
 	if a, ok := btf.As[*btf.Array](t); ok {
-		return alignment(a.Type)
+		return misaligned(a.Type, at)
 	}
 	members, ok := recordMembers(t)
 	if !ok {
 		size, err := btf.Sizeof(t)
-		if err != nil || size == 0 {
-			return 1
-		}
-		return min(size, 16)
+		return err == nil && size > 0 && at%min(size, 16) != 0
 	}
-	align := 1
-	for _, m := range members {
-		align = max(align, alignment(m.Type))
-	}
-	return align
+	return slices.ContainsFunc(members, func(m btf.Member) bool {
+		return m.BitfieldSize == 0 && misaligned(m.Type, at+int(m.Offset.Bytes()))
+	})
 }
 
 // typedLoad says whether every verifier since 5.10 lets a tracing program load

@@ -7,15 +7,22 @@ type Kind string
 
 // The attach kinds.
 const (
-	Fentry    Kind = "fentry"
-	Fexit     Kind = "fexit"
-	Kprobe    Kind = "kprobe"
-	Kretprobe Kind = "kretprobe"
+	Fentry         Kind = "fentry"
+	Fexit          Kind = "fexit"
+	Kprobe         Kind = "kprobe"
+	Kretprobe      Kind = "kretprobe"
+	KprobeMulti    Kind = "kprobe.multi"
+	KretprobeMulti Kind = "kretprobe.multi"
+	Session        Kind = "kprobe.session" // both sides in one program
+	TpBTF          Kind = "tp_btf"
 )
 
-// trampoline says whether programs of this kind run in a trampoline, with the
-// arguments as their context.
-func (k Kind) trampoline() bool { return k == Fentry || k == Fexit }
+// trampoline says whether programs of this kind have the arguments themselves
+// as their context; the others have the registers.
+func (k Kind) trampoline() bool { return k == Fentry || k == Fexit || k == TpBTF }
+
+// Multi says whether one attachment of this kind may have many places.
+func (k Kind) Multi() bool { return k == KprobeMulti || k == KretprobeMulti || k == Session }
 
 // Attach is how a function is traced, and why.
 type Attach struct {
@@ -58,13 +65,168 @@ var noTrampoline = map[string]bool{
 	"__rcu_read_unlock":      true,
 }
 
+// manyFunctions is from how many functions on a trampoline each takes too long
+// to attach and to detach (reference figures: 0.1 s each on 6.1 to 6.18).
+const manyFunctions = 10
+
+// trampolinePrograms is how many programs a trampoline takes (BPF_MAX_TRAMP_LINKS
+// in include/linux/bpf.h).
+const trampolinePrograms = 38
+
+// crowd is how much there is to attach besides.
+type crowd struct {
+	functions int // in all
+	programs  int // on the same function, at most
+}
+
+// attachChoice is everything that the choice of an attach kind depends on.
+type attachChoice struct {
+	*Probe
+	Features
+	crowd
+	refuse string // why not a trampoline; "": the signature allows it
+}
+
 // chooseAttach takes the cheapest kind that loses no calls and that the
-// function's signature allows.
-func chooseAttach(p *Probe, f Features) Attach {
-	if why := refusal(p.Func, f); why != "" {
-		return Attach{Entry: Kprobe, Return: Kretprobe, Reason: why, ReturnInstances: f.ReturnInstances}
+// function's signature allows; or the one that is asked for.
+func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error) {
+	c := attachChoice{p, f, crowd, refusal(p.Func, f)}
+	if c.refuse == "" && crowd.programs > trampolinePrograms {
+		c.refuse = fmt.Sprintf("a trampoline takes %d programs, and there are %d for this function", trampolinePrograms, crowd.programs)
 	}
-	return Attach{Entry: Fentry, Return: Fexit, Reason: "the cheapest kind, and the signature allows it"}
+	if p.Func.Tracepoint {
+		return Attach{Entry: TpBTF, Reason: "it is a tracepoint"}, nil
+	}
+	if force != "" {
+		return c.force(force)
+	}
+	why := c.whyProbe()
+	if why == "" {
+		return Attach{Entry: Fentry, Return: Fexit, Reason: "the cheapest kind, and the signature allows it"}, nil
+	}
+	return c.probe(why)
+}
+
+// whyProbe is the reason not to take the cheapest kind; "" if there is none.
+func (c *attachChoice) whyProbe() string {
+	switch {
+	case c.refuse != "":
+		return c.refuse
+	case c.Preemptible:
+		return "this kernel preempts tasks inside fentry programs, and hits would be lost"
+	case c.functions > manyFunctions && c.KprobeMulti:
+		return "one attachment for many functions"
+	}
+	return ""
+}
+
+// probe chooses among the kinds that are no trampolines.
+func (c *attachChoice) probe(why string) (Attach, error) {
+	a := Attach{Entry: Kprobe, Return: Kretprobe, Reason: why, ReturnInstances: c.ReturnInstances}
+	if c.KprobeMulti {
+		a.Entry = KprobeMulti
+	}
+	both := c.entrySide() && c.returnSide()
+	switch {
+	case both && c.SessionIsReturn != 0 && (c.ReturnsUnlimited || c.functions > manyFunctions):
+		a.Entry, a.Return = Session, Session
+	case c.KprobeMulti && (c.ReturnsUnlimited || c.functions > manyFunctions):
+		a.Return = KretprobeMulti
+	case both: // one frame address for both sides
+		a.Entry = Kprobe
+	}
+	if c.NoKprobe == "" || a.Entry != Kprobe && (!c.returnSide() || a.Return != Kretprobe) {
+		return a, nil
+	}
+	return c.withoutKprobe(a)
+}
+
+// withoutKprobe is for users who may not make kprobes: calls may be missed, and
+// are counted.
+func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
+	switch {
+	case c.refuse == "" && c.loses() == "":
+		return Attach{Entry: Fentry, Return: Fexit, Reason: "kprobes cannot be made: " + c.NoKprobe}, nil
+	case c.KprobeMulti:
+		a.Entry, a.Return = KprobeMulti, KretprobeMulti
+		if c.SessionIsReturn != 0 && c.returnSide() && c.entrySide() {
+			a.Entry, a.Return = Session, Session
+		}
+		return a, nil
+	}
+	why := c.refuse
+	if why == "" {
+		why = c.loses()
+	}
+	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, why)
+}
+
+// loses is why trampolines would join entries with returns of other calls: where
+// tasks are preempted inside programs, an entry or a return is skipped without
+// the other. "" if nothing is to be joined.
+func (c *attachChoice) loses() string {
+	joins := c.Timed || c.Chain != nil || c.Paired && !c.entryInRegisters()
+	if c.Preemptible && joins {
+		return "this kernel preempts tasks inside fentry programs, and what is kept from entry to return could be that of another call"
+	}
+	return ""
+}
+
+// entrySide says whether anything is to be done at entry.
+func (p *Probe) entrySide() bool {
+	return p.OnEntry || p.Timed || p.Chain != nil || p.Paired
+}
+
+// sides is how many programs the probe takes.
+func (p *Probe) sides() int {
+	n := 0
+	if p.entrySide() {
+		n++
+	}
+	if p.returnSide() {
+		n++
+	}
+	return n
+}
+
+// returnSide says whether anything is to be done at return.
+func (p *Probe) returnSide() bool {
+	return p.OnReturn || p.Chain != nil && !p.Chain.NoReturn
+}
+
+// forced are the attach kinds that can be asked for, with their return side.
+var forced = map[Kind]Kind{
+	Fentry: Fexit, Kprobe: Kretprobe, KprobeMulti: KretprobeMulti, Session: Session,
+}
+
+// ForcedKinds lists the attach kinds that can be asked for.
+func ForcedKinds() []Kind { return []Kind{Fentry, Kprobe, KprobeMulti, Session} }
+
+// force takes the kind that is asked for, or says why it is not possible.
+func (c *attachChoice) force(kind Kind) (Attach, error) {
+	a := Attach{Entry: kind, Return: forced[kind], Reason: "asked for"}
+	why := ""
+	switch kind {
+	case Fentry:
+		why = c.refuse
+		if why == "" {
+			why = c.loses()
+		}
+	case Kprobe:
+		why, a.ReturnInstances = c.NoKprobe, c.ReturnInstances
+	case KprobeMulti:
+		if !c.KprobeMulti {
+			why = "this kernel has no kprobe.multi links"
+		}
+	case Session:
+		if c.SessionIsReturn == 0 {
+			why = "this kernel has no kprobe.session links"
+		}
+	}
+	if why != "" {
+		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, why)
+	}
+	return a, nil
 }
 
 // refusal is the reason not to put a trampoline on fn; "" if there is none.
@@ -74,8 +236,14 @@ func refusal(fn *Function, f Features) string {
 		return "this kernel has no BPF trampolines"
 	case noTrampoline[fn.Name]:
 		return "the kernel denies this function to fentry"
+	case fn.Type.Name != fn.Symbol:
+		return "BTF has no function of this name"
+	case indexedWrong(fn.Name):
+		return "its name cannot be looked up for fentry"
 	case fn.Copies > 1:
 		return fmt.Sprintf("its name is in BTF %d times", fn.Copies)
+	case len(fn.Addrs) > 0:
+		return "fentry takes a name, and several functions have this one"
 	case fn.Variadic:
 		return "fentry refuses a variable number of arguments"
 	case fn.Result != nil && isRecord(fn.Result.Type):
@@ -95,9 +263,6 @@ func refusal(fn *Function, f Features) string {
 	}
 	if n := fn.words(); n > f.TrampolineWords {
 		return fmt.Sprintf("its arguments take %d registers and stack words, and this kernel's fentry takes %d", n, f.TrampolineWords)
-	}
-	if f.Preemptible {
-		return "this kernel preempts tasks inside fentry programs, and hits would be lost"
 	}
 	return ""
 }

@@ -3,14 +3,19 @@ package compiler
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // call is one call of a function in a machine.
 type call struct {
+	fn     string   // the function; "": the only one
 	args   []uint64 // words, in the order of the parameters
 	result []uint64
 	during func() // what happens in the function
@@ -21,21 +26,66 @@ type rig struct {
 	t    testing.TB
 	unit *Unit
 	*machine
+	stack *kernelStack // that calls are made on
+}
+
+// kernelStack is a task's stack, or that of interrupts.
+type kernelStack struct {
+	addr  uint64
+	bytes []byte
+	depth int
+}
+
+// stackFrame is what a call takes of a stack: a context, then the frame.
+const stackFrame = 1024
+
+// newStack makes a stack where the kernel would: at a multiple of its size.
+func (r *rig) newStack() *kernelStack {
+	r.next = (r.next + 2*defaultStackSize) &^ (defaultStackSize - 1)
+	s := &kernelStack{bytes: make([]byte, defaultStackSize)}
+	s.addr = r.alloc(s.bytes)
+	return s
+}
+
+// push makes room for a call below the ones before.
+func (s *kernelStack) push() (addr uint64, bytes []byte) {
+	s.depth++
+	top := len(s.bytes) - s.depth*stackFrame
+	clear(s.bytes[top:][:stackFrame])
+	return s.addr + uint64(top), s.bytes[top:][:stackFrame]
 }
 
 func newRig(t testing.TB, f Features, opts Options, specs ...string) *rig {
+	return newRigOf(t, f, opts, Wishes{}, specs...)
+}
+
+func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string) *rig {
 	target := newTarget(t, f)
-	var probes []*Probe
+	var traces []*spec.Trace
 	for _, s := range specs {
-		probes = append(probes, mustResolve(t, target, s))
+		trace, err := spec.Parse(s)
+		require.NoError(t, err)
+		traces = append(traces, trace)
 	}
+	plan, err := ResolveAll(traces, target, w)
+	require.NoError(t, err)
 	opts.Arch, opts.Features = target.Arch, f
 	if opts.RingBytes == 0 {
 		opts.RingBytes = 1 << 20
 	}
-	unit, err := Compile(probes, opts)
+	unit, err := Compile(plan.Probes, opts)
 	require.NoError(t, err)
-	return &rig{t, unit, newMachine(unit)}
+	for name, ps := range unit.Collection.Programs {
+		requireReachable(t, name, ps.Instructions)
+	}
+	return withMachine(t, unit)
+}
+
+// withMachine puts a unit into a machine.
+func withMachine(t testing.TB, unit *Unit) *rig {
+	r := &rig{t: t, unit: unit, machine: newMachine(unit)}
+	r.stack = r.newStack()
+	return r
 }
 
 // do makes a call: the entry programs run, then the return programs.
@@ -47,14 +97,15 @@ func (r *rig) do(c call) {
 // enter runs the entry programs and is the function that returns.
 func (r *rig) enter(c call) (leave func()) {
 	r.t.Helper()
-	fn := r.unit.Attachments[0].Probe.Func
-	ctx := make([]byte, 8*(len(c.args)+2))
+	fn := r.function(c.fn)
+	on := r.stack
+	trampoline, frame := on.push()
+	ctx, stack := frame[:stackFrame/2], frame[stackFrame/2:]
 	for i, a := range c.args {
 		binary.LittleEndian.PutUint64(ctx[8*i:], a)
 	}
-	stack := make([]byte, 512)
+	sp := trampoline + stackFrame/2
 	regs := make([]byte, 168)
-	sp := r.alloc(stack)
 	binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp)
 	word := 0
 	for _, p := range fn.Params {
@@ -67,37 +118,61 @@ func (r *rig) enter(c call) (leave func()) {
 			word++
 		}
 	}
-	trampoline, probe := r.alloc(ctx), r.alloc(regs)
-	r.runAll(trampoline, probe, Fentry, Kprobe)
+	probe := r.alloc(regs)
+	r.atRet = false
+	r.runAll(fn, trampoline, probe, Fentry, Kprobe, KprobeMulti, Session, TpBTF)
 	return func() {
 		r.t.Helper()
 		if c.during != nil {
 			c.during()
 		}
+		on.depth--
 		clear(regs) // registers do not survive the function
 		for i, v := range c.result {
 			binary.LittleEndian.PutUint64(ctx[8*(len(c.args)+i):], v)
 			binary.LittleEndian.PutUint64(regs[AMD64.RetRegs[i]:], v)
 		}
 		binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp+8)
-		r.runAll(trampoline, probe, Fexit, Kretprobe)
+		r.atRet = true
+		r.runAll(fn, trampoline, probe, Fexit, Kretprobe, KretprobeMulti, Session)
 	}
 }
 
-func (r *rig) runAll(trampoline, regs uint64, kinds ...Kind) {
+// function is the traced function of a name.
+func (r *rig) function(name string) *Function {
+	for _, p := range r.unit.Probes() {
+		if name == "" || p.Func.Name == name {
+			return p.Func
+		}
+	}
+	r.t.Fatalf("%s is not traced", name)
+	return nil
+}
+
+func (r *rig) runAll(fn *Function, trampoline, regs uint64, kinds ...Kind) {
 	r.t.Helper()
+	require.NoError(r.t, r.runEach(fn, trampoline, regs, kinds...))
+}
+
+// runEach runs the programs of some kinds that are on a function.
+func (r *rig) runEach(fn *Function, trampoline, regs uint64, kinds ...Kind) error {
 	for _, a := range r.unit.Attachments {
 		ctx := regs
 		if a.Kind.trampoline() {
 			ctx = trampoline
 		}
-		for _, k := range kinds {
-			if a.Kind == k {
-				insns := r.unit.Collection.Programs[a.Program].Instructions
-				require.NoError(r.t, r.run(insns, ctx), "%v", insns)
+		for _, place := range a.Places {
+			if !slices.Contains(kinds, a.Kind) || place.Symbol != fn.Symbol {
+				continue
+			}
+			r.cookie = place.Cookie
+			insns := r.unit.Collection.Programs[a.Program].Instructions
+			if err := r.run(insns, ctx); err != nil {
+				return fmt.Errorf("%w\n%v", err, insns)
 			}
 		}
 	}
+	return nil
 }
 
 // shown decodes the records into lines such as "entry count=5 buf=fault".
@@ -108,7 +183,7 @@ func (r *rig) shown() []string {
 		var line strings.Builder
 		line.WriteString(map[EventKind]string{EntryEvent: "entry", ReturnEvent: "return", CallEvent: "call"}[ev.Kind])
 		for i, it := range ev.Items {
-			line.WriteString(fmt.Sprintf(" %s=%s", it.Value.Name, showSlot(rec, ev, i)))
+			line.WriteString(fmt.Sprintf(" %s=%s", it.Name, showSlot(rec, ev, i)))
 		}
 		lines = append(lines, line.String())
 	}
@@ -117,7 +192,7 @@ func (r *rig) shown() []string {
 }
 
 func showSlot(rec []byte, ev *Event, i int) string {
-	s, v := ev.Layout.Slots[i], ev.Items[i].Value
+	s, v := ev.Layout.Slots[i], ev.Items[i]
 	head := word(rec[s.Off:][:8])
 	switch Fault(rec[ev.Layout.Faults+i]) {
 	case ValueFault:
@@ -127,7 +202,7 @@ func showSlot(rec []byte, ev *Event, i int) string {
 	}
 	data := rec[s.Data:][:s.Cap]
 	switch {
-	case v.String:
+	case v.IsText():
 		n := 0
 		for data[n] != 0 {
 			n++
@@ -142,4 +217,34 @@ func showSlot(rec []byte, ev *Event, i int) string {
 		return fmt.Sprint(int64(head<<(64-v.Scalar.Size*8)) >> (64 - v.Scalar.Size*8))
 	}
 	return fmt.Sprint(head << (64 - v.Scalar.Size*8) >> (64 - v.Scalar.Size*8))
+}
+
+// requireReachable checks what the verifier does: that nothing is dead code,
+// and that nothing runs off the end.
+func requireReachable(t testing.TB, name string, insns asm.Instructions) {
+	labels, err := insns.SymbolOffsets()
+	require.NoError(t, err, "%s\n%v", name, insns)
+	reached := make([]bool, len(insns))
+	for todo := []int{0}; len(todo) > 0; {
+		pc := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		require.Less(t, pc, len(insns), "%s runs off its end\n%v", name, insns)
+		if reached[pc] {
+			continue
+		}
+		reached[pc] = true
+		in := insns[pc]
+		jumps := in.OpCode.Class().IsJump() && in.OpCode.JumpOp() != asm.Call && in.OpCode.JumpOp() != asm.Exit
+		if jumps {
+			to, ok := labels[in.Reference()]
+			require.True(t, ok, "%s jumps to %q\n%v", name, in.Reference(), insns)
+			todo = append(todo, to)
+		}
+		if in.OpCode.JumpOp() != asm.Exit && in.OpCode.JumpOp() != asm.Ja || !in.OpCode.Class().IsJump() {
+			todo = append(todo, pc+1)
+		}
+	}
+	for pc, ok := range reached {
+		require.True(t, ok, "%s: instruction %d is never reached\n%v", name, pc, insns)
+	}
 }

@@ -7,55 +7,52 @@ import (
 )
 
 // capture copies items into their slots.
-func (p *program) capture(items []*Item) {
-	for _, it := range items {
-		p.step("%s", it.Value.Name)
-		p.captureItem(it, slices.Index(p.event.Items, it))
+func (p *program) capture(items []*Value) {
+	for _, v := range items {
+		p.step("%s", v.Name)
+		p.captureItem(v, slices.Index(p.event.Items, v))
 	}
 }
 
-func (p *program) captureItem(it *Item, i int) {
-	v, slot := it.Value, p.event.Layout.Slots[i]
+func (p *program) captureItem(v *Value, i int) {
+	slot := p.event.Layout.Slots[i]
 	fault, done := p.fresh("fault"), p.fresh("next")
-	if v.Scalar != nil {
-		p.captureScalar(it, slot, fault)
-	} else {
+	start := len(p.insns)
+	switch {
+	case v.Base.Builtin == KernelStack:
+		p.captureStack(slot, i, done)
+	case v.Base.Builtin == Comm:
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)), asm.FnGetCurrentComm.Call())
+	case v.Scalar != nil:
+		p.captureScalar(v, slot, fault)
+	default:
 		p.captureBytes(v, slot, fault)
 	}
 	if v.Pointee != nil {
 		p.capturePointee(v, slot, i, done)
 	}
-	if !p.canFault(it) {
-		if v.Pointee != nil {
-			p.label(done)
-		}
-		return
+	switch {
+	case p.refers(start, fault):
+		p.emit(asm.Ja.Label(done))
+		p.label(fault)
+		p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))
+		p.markFault(i, ValueFault)
+		p.label(done)
+	case p.refers(start, done):
+		p.label(done)
 	}
-	p.emit(asm.Ja.Label(done))
-	p.label(fault)
-	p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))
-	p.markFault(i, ValueFault)
-	p.label(done)
-}
-
-// canFault says whether capturing the item itself reads memory.
-func (p *program) canFault(it *Item) bool {
-	if p.saved[it] != 0 {
-		return false
-	}
-	onStack := !p.kind.trampoline() && it.Value.From.Words[0].Reg < 0
-	return len(it.Value.Path) > 0 || onStack
 }
 
 // captureScalar stores a number as 8 bytes and leaves it in R1. What a
 // predicate was true of is not read again: it may have changed.
-func (p *program) captureScalar(it *Item, slot Slot, fault string) {
-	if at := p.saved[it]; at != 0 {
+func (p *program) captureScalar(v *Value, slot Slot, fault string) {
+	if at := p.saved[v]; at != 0 {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
 		// On a longer path, direct loads could not tell which pointer was bad.
-		direct := p.direct(it.Value) && len(it.Value.Path) == 1
-		p.readScalar(it.Value, direct, true, fault)
+		direct := p.direct(v) && len(v.Path) == 1
+		p.readScalar(v, direct, true, fault)
 	}
 	p.emit(asm.StoreMem(rOut, p.out(slot.Off), asm.R1, asm.DWord))
 }
@@ -69,19 +66,22 @@ func (p *program) captureBytes(v *Value, slot Slot, fault string) {
 		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
 		return
 	}
-	first := v.From.Words
+	words := v.Base.Param.Words
+	if len(words) == 0 || slot.Cap == 0 {
+		return // an empty record
+	}
+	words = words[v.Base.Word:]
 	switch {
-	case len(first) == 0: // an empty record
 	case p.kind.trampoline():
-		p.move(asm.R3, rContext, 8*first[0].Slot)
+		p.move(asm.R3, rContext, 8*words[0].Slot)
 		p.readOut(slot.Data, slot.Cap)
-	case first[0].Reg < 0:
+	case words[0].Reg < 0:
 		p.emit(asm.LoadMem(rBase, rContext, p.opts.Arch.SP, asm.DWord))
-		p.move(asm.R3, rBase, first[0].Stack)
+		p.move(asm.R3, rBase, words[0].Stack)
 		p.readOut(slot.Data, slot.Cap)
 		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
 	default:
-		for i, w := range first {
+		for i, w := range words[:align8(slot.Cap)/8] {
 			p.emit(
 				asm.LoadMem(asm.R1, rContext, w.Reg, asm.DWord),
 				asm.StoreMem(rOut, p.out(slot.Data+8*i), asm.R1, asm.DWord),
@@ -92,13 +92,13 @@ func (p *program) captureBytes(v *Value, slot Slot, fault string) {
 
 // capturePointee copies what the pointer in R1 points to.
 func (p *program) capturePointee(v *Value, slot Slot, i int, done string) {
-	if v.String {
+	if v.Text != NoText {
 		p.step("string at %s", v.Name)
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
 		p.move(asm.R1, rOut, slot.Data-p.origin)
 		p.emit(
 			asm.Mov.Imm(asm.R2, int32(slot.Cap)),
-			asm.FnProbeReadKernelStr.Call(),
+			readString(v.Text),
 			asm.JSGT.Imm(asm.R0, 0, done),
 		)
 	} else {
@@ -107,6 +107,38 @@ func (p *program) capturePointee(v *Value, slot Slot, i int, done string) {
 		p.readOut(slot.Data, slot.Cap)
 		p.emit(asm.JEq.Imm(asm.R0, 0, done))
 	}
+	p.markFault(i, PointeeFault)
+}
+
+// readString is the call that copies a string from R3, of at most R2 bytes with
+// its NUL, to R1.
+func readString(t Text) asm.Instruction {
+	if t == UserText {
+		return asm.FnProbeReadUserStr.Call()
+	}
+	return asm.FnProbeReadKernelStr.Call()
+}
+
+// programFrames is how many frames of a stack are the trampoline's and the
+// program's own.
+const programFrames = 2
+
+// captureStack stores the return addresses of the callers, and before them the
+// number of their bytes.
+func (p *program) captureStack(slot Slot, i int, done string) {
+	skip := int32(0)
+	if p.kind.trampoline() {
+		skip = programFrames
+	}
+	p.emit(asm.Mov.Reg(asm.R1, rContext))
+	p.move(asm.R2, rOut, slot.Data-p.origin)
+	p.emit(
+		asm.Mov.Imm(asm.R3, int32(slot.Cap)),
+		asm.Mov.Imm(asm.R4, skip),
+		asm.FnGetStack.Call(),
+		asm.StoreMem(rOut, p.out(slot.Off), asm.R0, asm.DWord),
+		asm.JSGE.Imm(asm.R0, 0, done),
+	)
 	p.markFault(i, PointeeFault)
 }
 

@@ -3,6 +3,7 @@ package compiler
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 )
@@ -19,17 +20,12 @@ const (
 const (
 	spPIDTID  = -8
 	spScratch = -16 // one word
-	spFrame   = -24 // the call's frame address
+	spFrame   = -24 // the call's frame address, as the key of a stash
 	spKey     = -32 // key of an array map
-	spSaved   = -40 // values that predicates have read, downwards
+	spFault   = -40 // 1 if a test met a value that could not be read
+	spFlags   = -48 // outcomes of tests at entry
+	spFree    = -48 // the rest is given out downwards
 	stackSize = 512
-)
-
-// Labels of a generated program.
-const (
-	labelExit = "exit"
-	labelDrop = "drop" // remove the stash entry, then exit
-	labelLost = "lost" // count a lost record, then drop
 )
 
 // code collects instructions.
@@ -38,6 +34,40 @@ type code struct {
 	labels int
 	symbol string // label of the next instruction
 	source string // what the next instruction begins
+	cold   []cold
+}
+
+// cold is code that is seldom reached, by its label alone.
+type cold struct {
+	label string
+	emit  func()
+}
+
+// later puts code behind the program, if anything jumps to it: the jumps of the
+// common way go straight on.
+func (c *code) later(label string, emit func()) {
+	c.cold = append(c.cold, cold{label, emit})
+}
+
+// finish appends what was put off. The verifier refuses code that nothing
+// reaches.
+func (c *code) finish() {
+	for {
+		i := slices.IndexFunc(c.cold, func(l cold) bool { return c.refers(0, l.label) })
+		if i < 0 {
+			c.cold = nil
+			return
+		}
+		next := c.cold[i]
+		c.cold = slices.Delete(c.cold, i, i+1)
+		c.label(next.label)
+		next.emit()
+	}
+}
+
+// refers says whether an instruction since start jumps to a label.
+func (c *code) refers(start int, label string) bool {
+	return slices.ContainsFunc(c.insns[start:], func(in asm.Instruction) bool { return in.Reference() == label })
 }
 
 // step tags the next instruction with what it begins, for listings.
@@ -48,7 +78,7 @@ func (c *code) step(format string, args ...any) {
 // label names the next instruction.
 func (c *code) label(name string) {
 	if c.symbol != "" { // two labels on one instruction are not possible
-		c.emit(asm.Mov.Reg(asm.R0, asm.R0))
+		c.emit(asm.Mov.Imm(asm.R0, 0))
 	}
 	c.symbol = name
 }
@@ -89,6 +119,12 @@ func (c *code) move(dst, src asm.Register, off int) {
 	if off != 0 {
 		c.emit(asm.Add.Imm(dst, int32(off)))
 	}
+}
+
+// setWord stores a number in the stack frame, by way of R1: the assembler knows
+// no store of an immediate word of 8 bytes.
+func (c *code) setWord(off int16, v int32) {
+	c.emit(asm.Mov.Imm(asm.R1, v), asm.StoreMem(asm.RFP, off, asm.R1, asm.DWord))
 }
 
 // extend turns the loaded bytes of a scalar in reg into 64 bits.

@@ -16,15 +16,25 @@ const (
 
 // Counters is what a unit's programs count for each event.
 type Counters struct {
-	Lost   uint64 // records that found the ring buffer full
-	NoRoom uint64 // calls that found no room to keep their entry values
+	Lost       uint64 // records that found the ring buffer full
+	NoRoom     uint64 // calls that found no room to keep their entry values
+	Unreadable uint64 // calls with a predicate on a value that could not be read
+	Unpaired   uint64 // entries whose return was missed, returns whose entry was
 }
 
+// Offsets in Counters.
 const (
-	countersSize  = 16
-	counterLost   = 0
-	counterNoRoom = 8
+	counterLost       = 0
+	counterNoRoom     = 8
+	counterUnreadable = 16
+	counterUnpaired   = 24
+	countersSize      = 32
 )
+
+// counterNames are what listings call the counters.
+var counterNames = map[int]string{
+	counterLost: "lost", counterNoRoom: "without room", counterUnreadable: "unreadable", counterUnpaired: "unpaired",
+}
 
 // DefaultMaxBytes is how much of a value is captured: a page.
 const DefaultMaxBytes = 4096
@@ -49,16 +59,32 @@ type Unit struct {
 	Collection  *ebpf.CollectionSpec
 	Attachments []Attachment // in the order in which to attach
 	Events      []*Event     // by the number in a record's header
+
+	probes []*Probe
+	shared map[string]int // attachments of programs that many functions may have, by their instructions
 }
 
-// Attachment puts one program on one function.
+// Attachment puts one program on functions: on one, or with a kind that is
+// [Kind.Multi] on many at once.
 type Attachment struct {
 	Program string // name in Collection
 	Kind    Kind
-	Probe   *Probe
+	Places  []Place
 	// ReturnInstances is the number of concurrent calls to ask for; 0: the
 	// kernel sets no limit.
 	ReturnInstances int
+}
+
+// Place is one function, or tracepoint, to attach to.
+type Place struct {
+	Probe *Probe
+	// Symbol is the name to attach to.
+	Symbol string
+	// Addr is where to attach if the name alone does not say it; else 0.
+	Addr uint64
+	// Cookie is what the program gets from bpf_get_attach_cookie, in kinds
+	// that are [Kind.Multi].
+	Cookie uint64
 }
 
 // Compile lays out the records of probes and generates their programs.
@@ -69,9 +95,14 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 	u := &Unit{Collection: &ebpf.CollectionSpec{
 		Maps:     map[string]*ebpf.MapSpec{},
 		Programs: map[string]*ebpf.ProgramSpec{},
-	}}
-	for i, p := range probes {
-		u.add(i, p, opts)
+	}, probes: probes, shared: map[string]int{}}
+	u.addBusy(probes)
+	if len(probes) > 0 && probes[0].Chain != nil {
+		u.addChain(probes, opts)
+	} else {
+		for i, p := range probes {
+			u.add(i, p, opts)
+		}
 	}
 	for _, ev := range u.Events {
 		if err := ev.checkSize(opts.RingBytes); err != nil {
@@ -89,37 +120,77 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 }
 
 func (a Attachment) order() int {
-	if a.Kind == Fexit || a.Kind == Kretprobe {
+	switch a.Kind {
+	case Fexit, Kretprobe, KretprobeMulti:
 		return 0
 	}
 	return 1
 }
 
+// add makes the events of a probe and the programs of its sides.
 func (u *Unit) add(i int, p *Probe, opts Options) {
+	var entry, ret *Event
 	if p.OnEntry {
-		ev := u.event(p, EntryEvent, p.Entry, false, opts)
-		u.program(i, p, p.Attach.Entry, newProgram(u, ev, p.Attach.Entry, opts).record())
+		entry = u.event(p, EntryEvent, p.Entry, extras{}, opts)
 	}
-	if !p.OnReturn {
-		return
+	if p.OnReturn {
+		kind, items := ReturnEvent, p.Return
+		if p.Paired {
+			kind, items = CallEvent, slices.Concat(p.Entry, p.Return)
+		}
+		ret = u.event(p, kind, items, p.extras(), opts)
 	}
-	if !p.Paired {
-		ev := u.event(p, ReturnEvent, p.Return, false, opts)
-		u.program(i, p, p.Attach.Return, newProgram(u, ev, p.Attach.Return, opts).record())
-		return
+	var s *stash
+	if p.Stash {
+		s = u.addStash(i, ret, p.Attach.Return, opts)
 	}
-	ev := u.event(p, CallEvent, slices.Concat(p.Entry, p.Return), p.Stash, opts)
-	if !p.Stash {
-		u.program(i, p, p.Attach.Return, newProgram(u, ev, p.Attach.Return, opts).record())
-		return
+	entrySide := func(c *code) {
+		ev := entry
+		if ev == nil {
+			ev = ret
+		}
+		u.newProgram(c, p, AtEntry, p.Attach.Entry, ev, opts).entry(entry != nil, s)
 	}
-	s := u.addStash(i, ev, opts)
-	u.program(i, p, p.Attach.Entry, newProgram(u, ev, p.Attach.Entry, opts).keep(s))
-	u.program(i, p, p.Attach.Return, newProgram(u, ev, p.Attach.Return, opts).complete(s))
+	returnSide := func(c *code) { u.newProgram(c, p, AtReturn, p.Attach.Return, ret, opts).ret(s) }
+	u.sides(i, p, opts, entrySide, returnSide)
 }
 
-func (u *Unit) event(p *Probe, kind EventKind, items []*Item, start bool, opts Options) *Event {
-	ev := &Event{Probe: p, Kind: kind, Items: items, Layout: newLayout(items, start, opts.MaxBytes)}
+// extras are what an event at return needs of the entry besides items. A stash
+// keeps at least the time.
+func (p *Probe) extras() extras {
+	flags := len(p.Flags) > 0
+	return extras{start: p.Timed || p.Stash && !flags && (!p.Paired || len(p.Entry) == 0), flags: flags}
+}
+
+// sides makes the programs of a probe: one for each side that has something to
+// do, or one for both.
+func (u *Unit) sides(i int, p *Probe, opts Options, entry, ret func(*code)) {
+	if p.Attach.Entry == Session {
+		if !p.returnSide() {
+			ret = nil
+		}
+		if !p.OnEntry && !p.Stash && p.Chain == nil {
+			entry = nil
+		}
+		c := &code{}
+		session(c, p, int64(opts.Features.SessionIsReturn), entry, ret)
+		u.program(i, p, Session, c.insns)
+		return
+	}
+	if p.OnEntry || p.Stash || p.Chain != nil {
+		c := &code{}
+		entry(c)
+		u.program(i, p, p.Attach.Entry, c.insns)
+	}
+	if p.returnSide() {
+		c := &code{}
+		ret(c)
+		u.program(i, p, p.Attach.Return, c.insns)
+	}
+}
+
+func (u *Unit) event(p *Probe, kind EventKind, items []*Value, has extras, opts Options) *Event {
+	ev := &Event{Probe: p, Kind: kind, Items: items, Layout: newLayout(items, has, opts.MaxBytes)}
 	u.Events = append(u.Events, ev)
 	return ev
 }
@@ -144,28 +215,92 @@ func (u *Unit) number(ev *Event) int { return slices.Index(u.Events, ev) }
 // license is what the kernel's GPL-only helpers ask for.
 const license = "Dual MIT/GPL"
 
+// attachTypes are those of the programs of each kind.
+var attachTypes = map[Kind]ebpf.AttachType{
+	Fentry:         ebpf.AttachTraceFEntry,
+	Fexit:          ebpf.AttachTraceFExit,
+	TpBTF:          ebpf.AttachTraceRawTp,
+	KprobeMulti:    ebpf.AttachTraceKprobeMulti,
+	KretprobeMulti: ebpf.AttachTraceKprobeMulti,
+	Session:        ebpf.AttachTraceKprobeSession,
+}
+
+// program adds a program and where to attach it. Functions whose programs are
+// equal share one, if its kind can have many places.
 func (u *Unit) program(i int, p *Probe, kind Kind, insns asm.Instructions) {
+	places := u.places(p)
+	key := ""
+	if kind.Multi() {
+		// A link has each function once.
+		key = u.unused(signature(kind, insns), p.Func.Symbol)
+		if at, ok := u.shared[key]; ok {
+			u.Attachments[at].Places = append(u.Attachments[at].Places, places...)
+			return
+		}
+		u.shared[key] = len(u.Attachments)
+	}
 	name := fmt.Sprintf("%s on %s (probe %d)", kind, p.Func.Name, i)
-	ps := &ebpf.ProgramSpec{Name: p.Func.Name, Type: ebpf.Kprobe, Instructions: insns, License: license}
+	ps := &ebpf.ProgramSpec{
+		Name: p.Func.Name, Type: ebpf.Kprobe, AttachType: attachTypes[kind], Instructions: insns, License: license,
+	}
 	if kind.trampoline() {
 		ps.Type, ps.AttachTo = ebpf.Tracing, p.Func.Name
-		ps.AttachType = map[Kind]ebpf.AttachType{Fentry: ebpf.AttachTraceFEntry, Fexit: ebpf.AttachTraceFExit}[kind]
 	}
 	u.Collection.Programs[name] = ps
-	a := Attachment{Program: name, Kind: kind, Probe: p}
+	a := Attachment{Program: name, Kind: kind, Places: places}
 	if kind == Kretprobe {
 		a.ReturnInstances = p.Attach.ReturnInstances
 	}
+	if kind == Kprobe || kind == Kretprobe { // one for each address
+		for _, place := range places {
+			a.Places = []Place{place}
+			u.Attachments = append(u.Attachments, a)
+		}
+		return
+	}
 	u.Attachments = append(u.Attachments, a)
+}
+
+// unused is a key for an attachment with these instructions that has no place
+// at the symbol.
+func (u *Unit) unused(signature, symbol string) string {
+	for n := 0; ; n++ {
+		key := fmt.Sprintf("%d %s", n, signature)
+		at, ok := u.shared[key]
+		if !ok || !slices.ContainsFunc(u.Attachments[at].Places, func(p Place) bool { return p.Symbol == symbol }) {
+			return key
+		}
+	}
+}
+
+// places are the addresses of a probe's function.
+func (u *Unit) places(p *Probe) []Place {
+	place := Place{Probe: p, Symbol: p.Func.Symbol, Cookie: uint64(u.firstNumber(p))}
+	if len(p.Func.Addrs) == 0 {
+		return []Place{place}
+	}
+	var places []Place
+	for _, place.Addr = range p.Func.Addrs {
+		places = append(places, place)
+	}
+	return places
+}
+
+// firstNumber is the number of a probe's first event.
+func (u *Unit) firstNumber(p *Probe) int {
+	return slices.IndexFunc(u.Events, func(ev *Event) bool { return ev.Probe == p })
 }
 
 // Probes lists the probes of the unit in their order.
 func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
 	for _, ev := range u.Events {
-		if !slices.Contains(probes, ev.Probe) {
+		if n := len(probes); n == 0 || probes[n-1] != ev.Probe {
 			probes = append(probes, ev.Probe)
 		}
 	}
 	return probes
 }
+
+// index is the number of a probe.
+func (u *Unit) index(p *Probe) int { return slices.Index(u.probes, p) }

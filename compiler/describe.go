@@ -40,6 +40,14 @@ func describeBare(t btf.Type) string {
 	return "of another kind"
 }
 
+// recordKind is struct or union.
+func recordKind(t btf.Type) string {
+	if isUnion(t) {
+		return "union"
+	}
+	return "struct"
+}
+
 func recordName(t btf.Type) string {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:

@@ -54,6 +54,14 @@ var (
 	}}
 )
 
+// tCB is a record of at most two words with parts of all kinds.
+var tCB = &btf.Struct{Name: "cb", Size: 16, Members: []btf.Member{
+	{Name: "flags", Type: tUint},
+	{Name: "delta", Type: tInt, Offset: 32, BitfieldSize: 7},
+	{Name: "mark", Type: tU8, Offset: 40},
+	{Name: "dev", Type: ptr(tDev), Offset: 64},
+}}
+
 func init() { tDev.Size = 32; tDev.Members[2].Offset = 192 }
 
 func ptr(t btf.Type) *btf.Pointer { return &btf.Pointer{Target: t} }
@@ -85,8 +93,14 @@ func fixtureFunctions() []btf.Type {
 		function("do_exit", void, param("code", tLong)),
 		function("twin", void, param("a", tInt)),
 		function("twice", void, param("a", tInt)),
+		function("pair", void, param("a", tInt)),
 		function("gone", void, param("a", tInt)),
 		function("cloned", void, param("a", tInt)),
+		function("visit", void, param("when", tTime), param("page", tCB), param("word", tUlong)),
+		&btf.Typedef{Name: "btf_trace_tick", Type: ptr(&btf.FuncProto{Return: void, Params: []btf.FuncParam{
+			param("", ptr(void)), param("", tInt), param("", ptr(tBuf)),
+		}})},
+		function("__bpf_trace_tick", void, param("__data", ptr(void)), param("cpu", tInt), param("buf", ptr(tBuf))),
 		function("callback", void, param("fn", ptr(&btf.FuncProto{Return: void})), param("fwd", ptr(&btf.Fwd{Name: "secret"}))),
 	}
 }
@@ -112,6 +126,11 @@ ffffffff81001100 D jiffies
 ffffffff81001200 T bybig
 ffffffff81001300 T callback
 ffffffff81001400 T twice
+ffffffff81001500 T visit
+ffffffff81001600 t __bpf_trace_tick
+ffffffff81001700 D __per_cpu_offset
+ffffffff81001800 t pair
+ffffffff81001900 t pair
 ffffffffc0000000 t dummy_xmit	[dummy]
 `
 
@@ -131,10 +150,12 @@ func newTarget(t testing.TB, f Features, more ...btf.Type) *Target {
 	}
 }
 
-// The two back ends that must agree.
+// The back ends that must agree.
 var (
 	withTrampoline = Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true}
 	withProbes     = Features{}
+	withMulti      = Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true}
+	withSession    = Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77}
 )
 
 func mustResolve(t testing.TB, target *Target, text string) *Probe {

@@ -28,24 +28,29 @@ const (
 type Event struct {
 	Probe  *Probe
 	Kind   EventKind
-	Items  []*Item
+	Items  []*Value
 	Layout Layout
 }
 
 // Layout is where the parts of a record are. It is the one contract between
-// the generated code and the decoder.
+// the generated code and the decoder. Offsets of 0 stand for parts that are
+// not there.
 type Layout struct {
 	Size int // of the record
-	// Start is the offset of the time at entry; 0 if it is not recorded.
+	// Caller is the offset of the call's caller in a stack, as in HeaderCall.
+	Caller int
+	// Start is the offset of the time at entry.
 	Start int
+	// Flags is the offset of a word with the outcomes of tests at entry.
+	Flags int
 	// Faults is the offset of one byte for each item, see [Fault].
 	Faults int
 	Slots  []Slot // one for each item
 }
 
-// Slot is the place of one item. At Off is a scalar as a 64-bit number, or the
-// pointer whose pointee is captured. At Data, which may be Off, are the bytes
-// of the value, or of the pointee.
+// Slot is the place of one item. At Off is a scalar as a 64-bit number, the
+// pointer whose pointee is captured, or the number of bytes of a stack. At
+// Data, which may be Off, are the bytes of the value, or of the pointee.
 type Slot struct {
 	Off  int
 	Data int
@@ -71,36 +76,43 @@ const (
 )
 
 // StringSlack is what the slot of a string has beyond the bytes to show: the
-// NUL, and one byte by which a cut string is
-// told from one that just fits.
+// NUL, and one byte by which a cut string is told from one that just fits.
 const StringSlack = 2
 
-// newLayout places a record's parts: start time, faults, the fixed part of
+// extras are the parts of a record that some events have.
+type extras struct{ caller, start, flags bool }
+
+// newLayout places a record's parts: the extras, faults, the fixed part of
 // every slot, then the data behind pointers and large values. A store reaches
 // 32 KiB, a copy any offset. Entry items come first, so that what a stash keeps
 // is one run of bytes.
-func newLayout(items []*Item, start bool, maxBytes int) Layout {
+func newLayout(items []*Value, has extras, maxBytes int) Layout {
 	l := Layout{Size: HeaderSize}
-	if start {
-		l.Start = l.Size
-		l.Size += 8
+	for _, part := range []struct {
+		has bool
+		off *int
+	}{{has.caller, &l.Caller}, {has.start, &l.Start}, {has.flags, &l.Flags}} {
+		if part.has {
+			*part.off = l.Size
+			l.Size += 8
+		}
 	}
 	l.Faults = l.Size
 	l.Size += align8(len(items))
-	for _, it := range items {
-		l.Slots = append(l.Slots, newSlot(it.Value, maxBytes))
+	for _, v := range items {
+		l.Slots = append(l.Slots, newSlot(v, maxBytes))
 	}
 	for i := range l.Slots {
 		s := &l.Slots[i]
 		s.Off, s.Data = l.Size, l.Size
-		if inline := align8(s.Cap); inRecordHead(items[i].Value) {
+		if inline := align8(s.Cap); inRecordHead(items[i]) {
 			l.Size += inline
 		} else {
 			l.Size += 8
 		}
 	}
 	for i := range l.Slots {
-		if s := &l.Slots[i]; !inRecordHead(items[i].Value) {
+		if s := &l.Slots[i]; !inRecordHead(items[i]) {
 			s.Data = l.Size
 			l.Size += align8(s.Cap)
 		}
@@ -110,19 +122,16 @@ func newLayout(items []*Item, start bool, maxBytes int) Layout {
 
 // inRecordHead says whether a value is stored word by word.
 func inRecordHead(v *Value) bool {
-	return v.Pointee == nil && (v.Scalar != nil || len(v.Path) == 0)
+	return v.Pointee == nil && (v.Scalar != nil || v.inWords())
 }
 
 // newSlot sizes the slot of a value.
 func newSlot(v *Value, maxBytes int) Slot {
-	if v.String {
+	switch {
+	case v.Text != NoText:
 		return Slot{Cap: maxBytes + StringSlack, Full: maxBytes + StringSlack}
-	}
-	if inRecordHead(v) {
-		if v.Scalar != nil {
-			return Slot{Cap: 8, Full: 8}
-		}
-		return Slot{Cap: v.From.Size, Full: v.From.Size}
+	case v.Pointee == nil && v.Scalar != nil:
+		return Slot{Cap: 8, Full: 8}
 	}
 	t := v.Type
 	if v.Pointee != nil {
@@ -131,6 +140,9 @@ func newSlot(v *Value, maxBytes int) Slot {
 	full, err := btf.Sizeof(t)
 	if err != nil {
 		return Slot{}
+	}
+	if v.inWords() && v.Pointee == nil || v.Base.Builtin == KernelStack || v.Base.Builtin == Comm {
+		return Slot{Cap: full, Full: full}
 	}
 	return Slot{Cap: min(full, maxBytes), Full: full}
 }

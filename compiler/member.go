@@ -8,53 +8,184 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-func bindMember(trace *spec.Trace, fn *Function, e *spec.Member) (*Value, error) {
-	base, err := bind(trace, fn, e.X)
+func (b *binder) member(e *spec.Member) (operand, error) {
+	o, err := b.bind(e.X)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	fail := func(format string, args ...any) error {
-		return spec.Errorf(trace.Text, e.Name.At, format, args...)
-	}
-	ptr, ok := btf.As[*btf.Pointer](base.Type)
-	if !ok {
-		return nil, fail("'%s' is not a pointer to a struct or union, so '->%s' has no meaning", e.X, e.Name.Name)
-	}
-	if !isRecord(ptr.Target) {
-		return nil, fail("'%s' does not point to a struct or union with known members", e.X)
-	}
-	at, ok := findMember(ptr.Target, e.Name.Name)
-	if !ok {
-		err := spec.Errorf(trace.Text, e.Name.At, "%s has no member '%s'", recordName(ptr.Target), e.Name.Name)
-		if near, ok := spec.Nearest(e.Name.Name, memberNames(ptr.Target, maxTypeDepth)); ok {
-			return nil, err.WithHint("did you mean '%s'?", near)
+	if e.Dot {
+		if !isRecord(o.Type) {
+			return o, b.noDot(e, &o)
 		}
-		return nil, err
+	} else if o, err = b.arrow(e, o); err != nil {
+		return o, err
 	}
-	return base.member(at, tagged(base.Type), fail)
+	at, ok := findMember(o.Type, e.Name.Name)
+	if !ok {
+		err := b.errorf(e.Name.At, "%s has no member '%s'", recordName(o.Type), e.Name.Name)
+		if near, ok := spec.Nearest(e.Name.Name, memberNames(o.Type, maxTypeDepth)); ok {
+			return o, err.WithHint("did you mean '%s'?", near)
+		}
+		return o, err
+	}
+	return b.part(o, at, e)
 }
 
-// member is the value of a member of v's pointee.
-func (v *Value) member(at memberPlace, tagged bool, fail func(string, ...any) error) (*Value, error) {
-	size, err := btf.Sizeof(at.member.Type)
-	if err != nil {
-		return nil, fail("'%s' has no size", at.member.Name)
+// noDot refuses a member of what is no record.
+func (b *binder) noDot(e *spec.Member, o *operand) error {
+	err := b.errorf(e.Name.At, "'%s' is not a struct or union, so '.%s' has no meaning", e.X, e.Name.Name)
+	if ptr, ok := btf.As[*btf.Pointer](o.Type); ok && isRecord(ptr.Target) {
+		return err.WithHint("it is a pointer: write '%s->%s'", e.X, e.Name.Name)
 	}
-	m := &Value{Type: at.member.Type, From: v.From}
-	access := Access{Off: int(at.offset / 8), Size: size}
-	if bits := int(at.member.BitfieldSize); bits > 0 {
-		m.Scalar = scalarOf(m.Type)
-		shift := int(at.offset % 8)
-		if m.Scalar == nil || shift+bits > 64 {
-			return nil, fail("'%s' is a bitfield across 8 bytes, which cannot be read", at.member.Name)
+	return err
+}
+
+// arrow is the record that o points to.
+func (b *binder) arrow(e *spec.Member, o operand) (operand, error) {
+	target, ok := pointee(o.Type)
+	if !ok {
+		err := b.errorf(e.Name.At, "'%s' is not a pointer to a struct or union, so '->%s' has no meaning", e.X, e.Name.Name)
+		if isRecord(o.Type) {
+			err = err.WithHint("it is the %s itself: write '%s.%s'", recordKind(o.Type), e.X, e.Name.Name)
 		}
-		m.Scalar.Shift, m.Scalar.Bits = shift, bits
-		access.Size = (shift + bits + 7) / 8
-	} else {
-		access.Direct = !at.inUnion && !tagged && scalarOf(m.Type) != nil && access.Off+access.Size <= 1<<15
+		return o, err
 	}
-	m.Path = append(append(m.Path, v.Path...), access)
-	return m, nil
+	if !isRecord(target) {
+		return o, b.errorf(e.Name.At, "'%s' does not point to a struct or union with known members", e.X)
+	}
+	return b.follow(o, e.X)
+}
+
+// pointee is what a pointer points to, or what an array begins with.
+func pointee(t btf.Type) (btf.Type, bool) {
+	if p, ok := btf.As[*btf.Pointer](t); ok {
+		return p.Target, true
+	}
+	if a, ok := btf.As[*btf.Array](t); ok {
+		return a.Type, true
+	}
+	return nil, false
+}
+
+// follow is *o for a pointer or an array.
+func (b *binder) follow(o operand, e spec.Expr) (operand, error) {
+	if a, ok := btf.As[*btf.Array](o.Type); ok {
+		return b.element(o, a, 0, e)
+	}
+	ptr, _ := btf.As[*btf.Pointer](o.Type)
+	direct := o.known && !tagged(o.Type) && isRecord(ptr.Target)
+	if n := len(o.Path); n > 0 && o.Path[n-1].Addr { // an address that was not read
+		o.Path = appendPath(o.Path[:n-1], Access{Off: o.Path[n-1].Off})
+		o.Type, o.Load, o.Casts = ptr.Target, nil, nil
+		return o, nil
+	}
+	if err := b.finish(&o, e); err != nil {
+		return o, err
+	}
+	if !o.plainWord() {
+		return o, b.errorf(e.Span(), "'%s' is made of a number of fewer than 64 bits, and cannot be followed", e)
+	}
+	o.Path = appendPath(o.Path, Access{Direct: direct})
+	o.Type, o.Load, o.Scalar, o.Casts, o.field, o.bits = ptr.Target, nil, nil, nil, nil, 0
+	return o, nil
+}
+
+// appendPath copies: other values may share the path.
+func appendPath(path []Access, a Access) []Access {
+	return append(append([]Access(nil), path...), a)
+}
+
+// part narrows the record o to a member.
+func (b *binder) part(o operand, at memberPlace, e *spec.Member) (operand, error) {
+	o.Type = at.member.Type
+	bits := int(at.offset)
+	if n := int(at.member.BitfieldSize); n > 0 {
+		o.field = scalarOf(o.Type)
+		if shift := bits % 8; o.field == nil || shift+n > 64 {
+			return o, b.errorf(e.Name.At, "'%s' is a bitfield across 8 bytes, which cannot be read", at.member.Name)
+		}
+		o.field.Shift, o.field.Bits = bits%8, n
+	}
+	if len(o.Path) == 0 {
+		o.bits += bits
+		return o, nil
+	}
+	o.move(bits/8, at.inUnion)
+	return o, nil
+}
+
+// move adds to the offset of the last access.
+func (o *operand) move(off int, indirect bool) {
+	last := o.Path[len(o.Path)-1]
+	last.Off += off
+	last.Direct = last.Direct && !indirect
+	o.Path = appendPath(o.Path[:len(o.Path)-1], last)
+}
+
+func (b *binder) index(e *spec.Index) (operand, error) {
+	o, err := b.bind(e.X)
+	if err != nil {
+		return o, err
+	}
+	if a, ok := btf.As[*btf.Array](o.Type); ok {
+		if n := uint64(a.Nelems); n > 0 && e.N >= n {
+			return o, b.errorf(e.At, "'%s' has %d elements, from [0] to [%d]", e.X, n, n-1)
+		}
+		return b.element(o, a, e.N, e)
+	}
+	elem, ok := pointee(o.Type)
+	if !ok {
+		return o, b.errorf(e.At, "'%s' is %s, no array and no pointer, so '[%d]' has no meaning", e.X, describe(o.Type), e.N)
+	}
+	size, err := btf.Sizeof(elem)
+	if err != nil || size == 0 {
+		return o, b.errorf(e.At, "'%s' points to elements of unknown size", e.X)
+	}
+	if o, err = b.follow(o, e.X); err != nil {
+		return o, err
+	}
+	return b.shift(o, e.N, size, e)
+}
+
+// element narrows the array o to an element.
+func (b *binder) element(o operand, a *btf.Array, n uint64, e spec.Expr) (operand, error) {
+	size, err := btf.Sizeof(a.Type)
+	if err != nil {
+		return o, b.errorf(e.Span(), "'%s' is an array of elements of unknown size", e)
+	}
+	o.Type = a.Type
+	return b.shift(o, n, size, e)
+}
+
+// farthest is the greatest offset that an access may have.
+const farthest = 1 << 30
+
+func (b *binder) shift(o operand, n uint64, size int, e spec.Expr) (operand, error) {
+	if n > uint64(farthest/max(size, 1)) {
+		return o, b.errorf(e.Span(), "'%s' is more than a gigabyte away from where the array begins", e)
+	}
+	if len(o.Path) == 0 {
+		o.bits += int(n) * size * 8
+		return o, nil
+	}
+	o.move(int(n)*size, true)
+	return o, nil
+}
+
+func (b *binder) deref(e *spec.Deref) (operand, error) {
+	o, err := b.bind(e.X)
+	if err != nil {
+		return o, err
+	}
+	target, ok := pointee(o.Type)
+	if !ok {
+		return o, b.errorf(e.At, "'%s' is %s, no pointer, so '*' has no meaning", e.X, describe(o.Type))
+	}
+	if size, err := btf.Sizeof(target); err != nil || size == 0 {
+		return o, b.errorf(e.At, "'%s' points to something of unknown size", e.X).
+			WithHint("say what it is with a cast: *(u64 *)%s", e.X)
+	}
+	return b.follow(o, e.X)
 }
 
 // memberPlace is where a member is in its record.

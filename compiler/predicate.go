@@ -6,15 +6,21 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Predicate compares a value, extended to 64 bits, with a constant.
+// Predicate is a test of a value. Of a number, extended to 64 bits, it is a
+// comparison with a constant, or whether they have a bit in common ([spec.Mask]).
+// Of a string it is whether it equals or matches a pattern.
 type Predicate struct {
 	Text   string // as in the spec: skb->len > 100
 	Op     spec.Op
+	Not    bool // of Mask and Glob: the opposite
 	Signed bool
 	Const  uint64 // two's complement if Signed
+	// Pattern is what a string is compared with, for [spec.Eq], [spec.Ne]
+	// and [spec.Glob]; nil for numbers.
+	Pattern *Pattern
 }
 
-// holds says whether the predicate is true of v.
+// holds says whether the predicate is true of the number v.
 func (p *Predicate) holds(v uint64) bool {
 	less := v < p.Const
 	if p.Signed {
@@ -31,31 +37,84 @@ func (p *Predicate) holds(v uint64) bool {
 		return less || v == p.Const
 	case spec.Gt:
 		return !less && v != p.Const
+	case spec.Mask:
+		return (v&p.Const != 0) != p.Not
 	default:
 		return !less
 	}
 }
 
-// resolvePredicate checks an item's predicate against the value's type.
-func resolvePredicate(trace *spec.Trace, item *spec.Item, v *Value) (*Predicate, error) {
+// opposites of the comparisons.
+var opposites = map[spec.Op]spec.Op{
+	spec.Eq: spec.Ne, spec.Ne: spec.Eq, spec.Lt: spec.Ge, spec.Ge: spec.Lt, spec.Gt: spec.Le, spec.Le: spec.Gt,
+}
+
+// negated is the predicate that holds of the readable values that p does not
+// hold of.
+func (p *Predicate) negated() *Predicate {
+	n := *p
+	n.Text = "!(" + p.Text + ")"
+	if op, ok := opposites[p.Op]; ok {
+		n.Op = op
+	} else {
+		n.Not = !p.Not
+	}
+	return &n
+}
+
+// predicate checks an item's predicate against the value's type.
+func (b *binder) predicate(item *spec.Item, v *Value) (*Predicate, error) {
 	p := item.Pred
-	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(trace.Text, p.Const.At, format, args...)
+	if p == nil {
+		return b.nonZero(item, v)
+	}
+	if p.Const.Kind == spec.String {
+		v.readAsText()
+	}
+	switch {
+	case v.IsText() && p.Const.Kind == spec.String:
+		return b.textPredicate(item, v)
+	case v.IsText() && v.Scalar == nil:
+		return nil, b.errorf(p.Const.At, "'%s' is a string, and %s is none", v.Name, p.Const.Text).
+			WithHint("strings stand in quotes: %s == \"%s\"", v.Name, p.Const.Text)
+	}
+	if p.Op == spec.Glob {
+		return nil, b.errorf(p.OpAt, "'%s' is %s, no string, so '~' has no meaning", v.Name, describe(v.Type))
 	}
 	if v.Scalar == nil {
-		return nil, spec.Errorf(trace.Text, item.Value.Span(),
-			"'%s' is %s, which has no order and cannot be compared", v.Name, describe(v.Type))
+		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which has no order and cannot be compared", v.Name, describe(v.Type))
 	}
-	if !v.Scalar.fits(p.Const) {
-		err := fail("%s does not fit '%s', which is %s and holds %s", p.Const.Text, v.Name, describe(v.Type), v.Scalar.bounds())
-		if same, ok := v.Scalar.sameBits(p.Const); ok {
+	c, err := b.number(v, p.Const)
+	if err != nil {
+		return nil, err
+	}
+	if p.Op == spec.Mask {
+		return b.mask(item, v, c)
+	}
+	return b.comparison(item, v, c)
+}
+
+// nonZero is the predicate of a value that stands alone in a condition.
+func (b *binder) nonZero(item *spec.Item, v *Value) (*Predicate, error) {
+	if v.Scalar == nil {
+		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which is neither true nor false", v.Name, describe(v.Type)).
+			WithHint("compare it with a constant")
+	}
+	return &Predicate{Text: item.String(), Op: spec.Ne, Signed: v.Scalar.Signed}, nil
+}
+
+func (b *binder) comparison(item *spec.Item, v *Value, c spec.Constant) (*Predicate, error) {
+	fail := func(format string, args ...any) *spec.Error { return b.errorf(c.At, format, args...) }
+	if !v.Scalar.fits(c) {
+		err := fail("%s does not fit '%s', which is %s and holds %s", c.Text, v.Name, describe(v.Type), v.Scalar.bounds())
+		if same, ok := v.Scalar.sameBits(c); ok {
 			err = err.WithHint("did you mean %d?", same)
 		}
 		return nil, err
 	}
-	pred := &Predicate{Text: item.String(), Op: p.Op, Signed: v.Scalar.Signed, Const: p.Const.Abs}
-	if p.Const.Neg {
-		pred.Const = -p.Const.Abs
+	pred := &Predicate{Text: item.String(), Op: item.Pred.Op, Signed: v.Scalar.Signed, Const: c.Abs}
+	if c.Neg {
+		pred.Const = -c.Abs
 	}
 	lo, hi := v.Scalar.limits()
 	switch pred.constant(lo, hi) {
@@ -65,6 +124,23 @@ func resolvePredicate(trace *spec.Trace, item *spec.Item, v *Value) (*Predicate,
 		return nil, fail("'%s' can never hold: '%s' is %s and holds %s", pred.Text, v.Name, describe(v.Type), v.Scalar.bounds())
 	}
 	return pred, nil
+}
+
+// mask checks the bits that a value is tested for: those of its width.
+func (b *binder) mask(item *spec.Item, v *Value, c spec.Constant) (*Predicate, error) {
+	bits := c.Abs
+	if c.Neg {
+		bits = -c.Abs
+	}
+	w := v.Scalar.width()
+	pattern := uint64(math.MaxUint64) >> (64 - w)
+	switch {
+	case bits == 0:
+		return nil, b.errorf(c.At, "'%s' can never hold: no bit is set in 0", item)
+	case c.Neg && !v.Scalar.fits(c), !c.Neg && bits > pattern:
+		return nil, b.errorf(c.At, "%s does not fit '%s', which is %s and has %d bits", c.Text, v.Name, describe(v.Type), w)
+	}
+	return &Predicate{Text: item.String(), Op: spec.Mask, Const: bits & pattern}, nil
 }
 
 type verdict int

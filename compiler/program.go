@@ -1,182 +1,253 @@
 package compiler
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// program generates the instructions for one side of one probe.
+// program generates the instructions for one side of one probe. A program of
+// kind [Session] is made of two, which share their code.
 type program struct {
-	code
-	kind   Kind
-	event  *Event
-	number int // of the event
-	opts   Options
-	saved  map[*Item]int // stack offsets of values that predicates have read
-	next   int           // stack offset of the next one
-	origin int           // offset in the record of where rOut points
-	stash  *stash        // nil: none
+	*code
+	kind       Kind
+	side       Side
+	probe      *Probe
+	event      *Event // that the side contributes to
+	number     int    // of the event; from the cookie on if the kind is multi
+	fixed      bool   // number is whole, though the kind is multi
+	opts       Options
+	saved      map[*Value]int // stack offsets of values that tests have read
+	free       int            // stack offset below which all is free
+	buffer     int            // stack offset of the buffer for strings; 0: none yet
+	busy       int            // stack offset of the address of the busy word
+	index      int            // of the probe in the unit
+	ptr        asm.Register   // for the pointers that accesses are based on
+	origin     int            // offset in the record of where rOut points
+	stash      *stash         // nil: none
+	found      bool           // rStash is what was kept of the call
+	identified bool           // the ids of the process are stored
+	mixed      bool           // a test may hold though a part of it met a fault
+	prefix     string         // of the labels
 }
 
-func newProgram(u *Unit, ev *Event, kind Kind, opts Options) *program {
+// newProgram begins a program for one side of a probe. The event is the one
+// that what is lost counts for.
+func (u *Unit) newProgram(c *code, p *Probe, side Side, kind Kind, ev *Event, opts Options) *program {
+	prefix := "entry_"
+	if side == AtReturn {
+		prefix = "return_"
+	}
+	number := u.number(ev)
+	if kind.Multi() {
+		number -= u.firstNumber(p)
+	}
 	return &program{
-		kind: kind, event: ev, number: u.number(ev), opts: opts,
-		saved: map[*Item]int{}, next: spSaved,
+		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts,
+		saved: map[*Value]int{}, free: spFree, prefix: prefix, ptr: rBase, index: u.index(p),
 	}
 }
 
-// record is a program that writes the event: test, reserve, copy, submit.
-func (p *program) record() asm.Instructions {
-	p.prologue()
+// begin keeps the context and leaves for processes that are not to be traced.
+func (p *program) begin() {
+	if p.kind != Session {
+		p.step("%s %s", p.kind, p.probe.Func.Name)
+		p.emit(asm.Mov.Reg(rContext, asm.R1))
+	}
 	p.filter()
-	p.test(p.event.Items)
-	p.reserve()
-	p.header()
-	p.clearFaults()
-	p.capture(p.event.Items)
-	p.submit()
-	return p.insns
+	if p.probe.guarded(p.kind) {
+		p.enterBusy()
+	}
+	p.mixed = hasAlternatives(p.probe.EntryTests) || hasAlternatives(p.probe.ReturnTests)
+	if p.mixed {
+		p.step("no fault met")
+		p.setWord(spFault, 0)
+	}
 }
 
-// keep is the entry program of a paired probe: it keeps the entry values of a
-// call that may match.
-func (p *program) keep(s *stash) asm.Instructions {
-	p.prologue()
-	p.filter()
-	p.test(p.event.Probe.Entry)
-	p.frame()
-	p.insert(s)
-	p.capture(p.event.Probe.Entry)
-	p.emit(asm.Ja.Label(labelExit))
-	p.label(labelLost)
-	p.count(counterNoRoom)
-	p.exit()
-	return p.insns
+// entry is what is done at entry: an event, or something to keep, or both.
+func (p *program) entry(event bool, s *stash) {
+	p.begin()
+	p.tests(p.probe.EntryTests)
+	p.admit(p.skipLabel())
+	p.setFlags()
+	if event {
+		p.write(p.event.Items)
+	}
+	if s != nil {
+		p.keep(s)
+	}
+	p.end()
 }
 
-// complete is the return program of a paired probe: it writes the event with
-// the values kept at entry.
-func (p *program) complete(s *stash) asm.Instructions {
+// ret is what is done at return: an event, with what was kept if anything.
+func (p *program) ret(s *stash) {
 	p.stash = s
-	p.prologue()
-	p.filter()
-	p.frame()
-	p.lookup(s)
-	p.test(p.event.Probe.Return)
-	p.reserve()
-	p.header()
-	p.copyStash(s)
-	p.capture(p.event.Probe.Return)
-	p.submit()
-	return p.insns
+	p.begin()
+	switch {
+	case s == nil && p.probe.Paired:
+		p.tests(slices.Concat(p.probe.EntryTests, p.probe.ReturnTests))
+	case s == nil:
+		p.tests(p.probe.ReturnTests)
+	default:
+		p.frame()
+		known, kept := p.splitTests()
+		p.tests(known)
+		p.lookup(s)
+		p.recallFault()
+		p.tests(kept)
+	}
+	p.admit(p.reject())
+	items := p.event.Items
+	if s != nil {
+		items = p.probe.Return
+	}
+	p.write(items)
+	if s != nil {
+		p.drop()
+	}
+	p.end()
 }
 
-func (p *program) prologue() {
-	p.step("%s %s", p.kind, p.event.Probe.Func.Name)
-	p.emit(asm.Mov.Reg(rContext, asm.R1))
-}
-
-// filter leaves early for processes that are not to be traced.
-func (p *program) filter() {
-	p.step("process")
-	p.emit(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.RFP, spPIDTID, asm.R0, asm.DWord))
-	if p.opts.TID != 0 {
-		p.step("thread is %d", p.opts.TID)
-		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), labelExit))
-	}
-	if p.opts.PID == 0 && p.opts.Self == 0 {
-		return
-	}
-	p.emit(asm.RSh.Imm(asm.R0, 32))
-	if p.opts.PID != 0 {
-		p.step("process is %d", p.opts.PID)
-		p.emit(asm.JNE.Imm(asm.R0, int32(p.opts.PID), labelExit))
-	}
-	if p.opts.Self != 0 && p.opts.Self != p.opts.PID {
-		p.step("process is not ksnoop")
-		p.emit(asm.JEq.Imm(asm.R0, int32(p.opts.Self), labelExit))
-	}
-}
-
-// test leaves unless the predicates of all items hold, the cheapest first.
-func (p *program) test(items []*Item) {
-	var tests []*Item
-	for _, it := range items {
-		if len(it.Preds) > 0 {
-			tests = append(tests, it)
+// splitTests tells the tests at return that need nothing of the entry from the
+// others: a call that they reject need not be looked up.
+func (p *program) splitTests() (known, kept []Test) {
+	for _, t := range p.probe.ReturnTests {
+		if needsEntry(t) {
+			kept = append(kept, t)
+		} else {
+			known = append(known, t)
 		}
 	}
-	slices.SortStableFunc(tests, func(a, b *Item) int { return cmp.Compare(p.cost(a.Value), p.cost(b.Value)) })
-	for _, it := range tests {
-		p.testItem(it)
-	}
+	return known, kept
 }
 
-// cost orders values by what reading them takes.
-func (p *program) cost(v *Value) int {
-	if p.direct(v) {
-		return len(v.Path)
+// Labels of a side.
+func (p *program) exitLabel() string { return p.prefix + "exit" }
+func (p *program) skipLabel() string {
+	if p.kind == Session && p.side == AtEntry {
+		return p.prefix + "skip"
 	}
-	return 100 * len(v.Path)
-}
-
-func (p *program) direct(v *Value) bool { return p.kind.trampoline() && v.direct() }
-
-func (p *program) testItem(it *Item) {
-	zero := !slices.ContainsFunc(it.Preds, func(pr *Predicate) bool { return !pr.holds(0) })
-	p.step("%s", it.Preds[0].Text)
-	p.readScalar(it.Value, p.direct(it.Value), zero, p.reject())
-	for i, pr := range it.Preds {
-		if i > 0 {
-			p.step("%s", pr.Text)
-		}
-		p.jump(inverse(pr), asm.R1, pr.Const, p.reject())
-	}
-	if p.next > -stackSize { // further ones are read again
-		p.emit(asm.StoreMem(asm.RFP, int16(p.next), asm.R1, asm.DWord))
-		p.saved[it] = p.next
-		p.next -= 8
-	}
+	return p.exitLabel()
 }
 
 // reject is where a call goes that is not to be shown.
 func (p *program) reject() string {
 	if p.stash != nil {
-		return labelDrop
+		return p.prefix + "drop"
 	}
-	return labelExit
+	return p.skipLabel()
 }
 
-// inverse is the jump that is taken when the predicate is false.
-func inverse(pr *Predicate) asm.JumpOp {
-	if pr.Signed {
-		switch pr.Op {
-		case spec.Lt:
-			return asm.JSGE
-		case spec.Le:
-			return asm.JSGT
-		case spec.Gt:
-			return asm.JSLE
-		case spec.Ge:
-			return asm.JSLT
+// end is the one way out, and what was put off.
+func (p *program) end() {
+	p.label(p.exitLabel())
+	p.step("done")
+	if p.probe.guarded(p.kind) {
+		p.leaveBusy()
+		p.label(p.outLabel())
+	}
+	p.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
+	if skip := p.skipLabel(); skip != p.exitLabel() {
+		p.later(skip, func() {
+			p.step("the return of this call is not wanted")
+			p.emit(asm.Mov.Imm(asm.R0, 1), asm.Return())
+		})
+	}
+	p.finish()
+}
+
+// filter leaves early for processes that are not to be traced.
+func (p *program) filter() {
+	if p.opts.TID != 0 {
+		p.identify()
+		p.step("thread is %d", p.opts.TID)
+		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), p.outLabel()))
+	}
+	if p.opts.PID != 0 {
+		p.identify()
+		p.step("process is %d", p.opts.PID)
+		p.emit(asm.RSh.Imm(asm.R0, 32), asm.JNE.Imm(asm.R0, int32(p.opts.PID), p.outLabel()))
+	}
+	if testsProcess(p.probe) {
+		p.identify()
+	}
+}
+
+// testsProcess says whether a test is about the process or thread.
+func testsProcess(p *Probe) bool {
+	for l := range leaves(AllOf(slices.Concat(p.EntryTests, p.ReturnTests))) {
+		if b := l.Value.Base.Builtin; b == PID || b == TID {
+			return true
 		}
 	}
-	switch pr.Op {
-	case spec.Eq:
-		return asm.JNE
-	case spec.Ne:
-		return asm.JEq
-	case spec.Lt:
-		return asm.JGE
-	case spec.Le:
-		return asm.JGT
-	case spec.Gt:
-		return asm.JLE
-	default:
-		return asm.JLT
+	return false
+}
+
+// identify stores the ids of the process and thread, which stay in R0.
+func (p *program) identify() {
+	p.step("process")
+	p.emit(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.RFP, spPIDTID, asm.R0, asm.DWord))
+	p.identified = true
+}
+
+// admit leaves for ksnoop's own process. That comes after the tests, which
+// reject most calls and cost less.
+func (p *program) admit(no string) {
+	if !p.identified {
+		p.identify()
+	} else if p.opts.Self != 0 {
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, spPIDTID, asm.DWord))
 	}
+	if p.opts.Self == 0 || p.opts.Self == p.opts.PID {
+		return
+	}
+	p.step("process is not ksnoop")
+	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), no))
+}
+
+// room takes bytes of the stack frame; 0 means that there are none left.
+func (p *program) room(size int) int {
+	if p.free-align8(size) < -stackSize {
+		return 0
+	}
+	p.free -= align8(size)
+	return p.free
+}
+
+// loadNumber puts the number of the event into R0.
+func (p *program) loadNumber() {
+	if !p.kind.Multi() || p.fixed {
+		p.emit(asm.Mov.Imm(asm.R0, int32(p.number)))
+		return
+	}
+	p.emit(asm.Mov.Reg(asm.R1, rContext), asm.FnGetAttachCookie.Call())
+	if p.number != 0 {
+		p.emit(asm.Add.Imm(asm.R0, int32(p.number)))
+	}
+}
+
+// count adds one to a counter of the event, and goes to a label.
+func (p *program) count(counter int, next string) {
+	p.step("count it as %s", counterNames[counter])
+	p.loadNumber()
+	p.emit(
+		asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word),
+		mapPtr(asm.R1, CountersMap),
+	)
+	p.move(asm.R2, asm.RFP, spKey)
+	p.emit(
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, next),
+		asm.Mov.Imm(asm.R1, 1),
+		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter)),
+		asm.Ja.Label(next),
+	)
+}
+
+// counted is the label of code that counts and then goes on.
+func (p *program) counted(hint string, counter int, next string) string {
+	label := p.prefix + p.fresh(hint)
+	p.later(label, func() { p.count(counter, next) })
+	return label
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// backEnds runs a test with trampolines and with probes: both must show the
-// same.
+// backEnds runs a test with every attach kind: all must show the same.
 func backEnds(t *testing.T, test func(t *testing.T, f Features)) {
 	t.Run("trampoline", func(t *testing.T) { test(t, withTrampoline) })
 	t.Run("probe", func(t *testing.T) { test(t, withProbes) })
+	t.Run("multi", func(t *testing.T) { test(t, withMulti) })
+	t.Run("session", func(t *testing.T) { test(t, withSession) })
 }
 
 // bufAndDev is a struct buf whose dev points to a struct dev.
@@ -73,7 +74,7 @@ func TestValues(t *testing.T) {
 		{"read(buf->hash == 77)", args1(0), nil, []string{"entry buf->hash=77"}},
 		{"read(buf->dev->index == 42)", args1(0), nil, []string{"entry buf->dev->index=42"}},
 		{"read(buf->dev->index)", args1(0), nil, []string{"entry buf->dev->index=42"}},
-		{"read(buf->dev->name)", args1(0), nil, []string{"entry buf->dev->name=65746830000000000000000000000000"}},
+		{"read(buf->dev->name)", args1(0), nil, []string{`entry buf->dev->name="eth0"`}},
 		{"read(buf->dev->alias)", args1(0), nil, []string{`entry buf->dev->alias="uplink"`}},
 		{"read(buf->stamp)", args1(0), nil, []string{"entry buf->stamp=00000000000000000000000000000000"}},
 		// NULL and user-space pointers never match, and are shown.
@@ -141,8 +142,8 @@ func TestEntryValuesAtReturn(t *testing.T) {
 		r := newRig(t, f, Options{}, "send(buf, buf->len > 100, buf->dev->name, return == 0)")
 		buf, bytes := bufAndDev(r.machine)
 		r.do(call{args: []uint64{0, buf}, result: []uint64{0}, during: func() { clear(bytes) }})
-		require.Equal(t, []string{"call buf=64 bytes of 64 buf->len=105 buf->dev->name=65746830000000000000000000000000 return=0"}, r.shown())
-		require.Empty(t, r.hashes["calls0"], "the stash is empty afterwards")
+		require.Equal(t, []string{`call buf=64 bytes of 64 buf->len=105 buf->dev->name="eth0" return=0`}, r.shown())
+		requireNoCalls(t, r, "the stash is empty afterwards")
 	})
 }
 
@@ -214,20 +215,20 @@ func TestLostIsCounted(t *testing.T) {
 		r.do(call{args: []uint64{buf, 0, 1, 0}, result: []uint64{0}})
 		counters, err := r.at(r.arrays[CountersMap], countersSize)
 		require.NoError(t, err)
-		require.Equal(t, le(uint64(1), uint64(0)), counters)
-		require.Empty(t, r.hashes["calls0"], "a lost record leaves nothing behind")
+		require.Equal(t, le(Counters{Lost: 1}), counters)
+		requireNoCalls(t, r, "a lost record leaves nothing behind")
 	})
 }
 
 func TestRoomForCallsIsCounted(t *testing.T) {
 	r := newRig(t, withTrampoline, Options{}, "read(buf->len > 0, return)")
-	r.maps["calls0"].MaxEntries = 1
+	r.maps["calls_0"].MaxEntries = 1
 	buf, _ := bufAndDev(r.machine)
 	r.enter(call{args: []uint64{buf, 0, 1, 0}})
 	r.enter(call{args: []uint64{buf, 0, 1, 0}})
 	counters, err := r.at(r.arrays[CountersMap], countersSize)
 	require.NoError(t, err)
-	require.Equal(t, le(uint64(0), uint64(1)), counters)
+	require.Equal(t, le(Counters{NoRoom: 1}), counters)
 }
 
 func TestStrings(t *testing.T) {
@@ -252,4 +253,11 @@ func TestRecordLimits(t *testing.T) {
 	p := mustResolve(t, target, "huge(big)")
 	_, err := Compile([]*Probe{p}, Options{Arch: AMD64, RingBytes: 4096})
 	require.EqualError(t, err, "a record of huge takes 4160 bytes, more than the ring buffer of 4096: record less, or make it larger")
+}
+
+// requireNoCalls checks that no call is kept.
+func requireNoCalls(t *testing.T, r *rig, message string) {
+	for name, calls := range r.hashes {
+		require.Empty(t, calls, "%s: %s", name, message)
+	}
 }

@@ -14,11 +14,10 @@ func TestRefusals(t *testing.T) {
 	for _, tc := range []struct{ spec, at, want, hint string }{
 		{"reed", "reed", "there is no function reed in this kernel", "did you mean 'read'?"},
 		{"assembly", "assembly", "assembly has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", ""},
-		{"jiffies", "jiffies", "jiffies is data, not a function", ""},
+		{"jiffies", "jiffies", "jiffies is data, not a function", "its content is '@jiffies' in the list of a function"},
 		{"gone", "gone", "gone has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed", ""},
-		{"cloned", "cloned", "this kernel has cloned only as cloned.isra.0, with arguments that may differ from its type", ""},
-		{"cloned.isra.0", "cloned.isra.0", "cloned.isra.0 is a copy that the compiler made of cloned, and may have fewer arguments than its type says", ""},
-		{"twin(a)", "twin", "there are 2 functions called twin in this kernel (0xffffffff81000d00, 0xffffffff81000e00), and a name cannot tell them apart", ""},
+		{"cloned", "cloned", "this kernel has cloned only as cloned.isra.0, with arguments that may differ from its type", "to trace it all the same, name it so: cloned.isra.0"},
+		{"twin(a)", "twin", "there are 2 functions called twin in this kernel (0xffffffff81000d00, 0xffffffff81000e00), and BTF describes only one of them, not saying which", ""},
 		{"dummy_xmit", "dummy_xmit", "dummy_xmit is in module dummy, which has no BTF, so its arguments are not known",
 			"the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)"},
 		{"read(cuont)", "cuont", "read has no argument 'cuont'", "did you mean 'count'?"},
@@ -29,12 +28,47 @@ func TestRefusals(t *testing.T) {
 		{"read(count->x)", "x", "'count' is not a pointer to a struct or union, so '->x' has no meaning", ""},
 		{"free(data->x)", "x", "'data' does not point to a struct or union with known members", ""},
 		{"callback(fwd->x)", "x", "'fwd' does not point to a struct or union with known members", ""},
-		{"times(lhs->tv_sec)", "tv_sec", "'lhs' is not a pointer to a struct or union, so '->tv_sec' has no meaning", ""},
+		{"times(lhs->tv_sec)", "tv_sec", "'lhs' is not a pointer to a struct or union, so '->tv_sec' has no meaning", "it is the struct itself: write 'lhs.tv_sec'"},
 		{"free(return)", "return", "free returns void", ""},
 		{"free(return == 0)", "return", "free returns void", ""},
 		{"do_exit(return)", "return", "do_exit returns void", ""},
 		{"times(lhs == 0)", "lhs", "'lhs' is struct timespec64, which has no order and cannot be compared", ""},
-		{"read(buf->dev->name == 0)", "buf->dev->name", "'buf->dev->name' is an array of 16 bytes, which has no order and cannot be compared", ""},
+		{"read(buf->dev->name == 0)", "0", "'buf->dev->name' is a string, and 0 is none", `strings stand in quotes: buf->dev->name == "0"`},
+		{"read(buf->dev->name < \"x\")", "<", "strings have no order: 'buf->dev->name' is compared by ==, != or ~", ""},
+		{"read(buf->dev->name == \"12345678901234567\")", "\"12345678901234567\"", "\"12345678901234567\" does not fit 'buf->dev->name', which holds 16 characters", ""},
+		{"read(count ~ \"x*\")", "~", "'count' is size_t (long unsigned int), no string, so '~' has no meaning", ""},
+		{"read(buf.len)", "len", "'buf' is not a struct or union, so '.len' has no meaning", "it is a pointer: write 'buf->len'"},
+		{"read(buf->dev->name[16])", "[16]", "'buf->dev->name' has 16 elements, from [0] to [15]", ""},
+		{"read(count[1])", "[1]", "'count' is size_t (long unsigned int), no array and no pointer, so '[1]' has no meaning", ""},
+		{"read(*count)", "*", "'count' is size_t (long unsigned int), no pointer, so '*' has no meaning", ""},
+		{"free(*data)", "*", "'data' points to something of unknown size", "say what it is with a cast: *(u64 *)data"},
+		{"read((struct bufs *)count)", "struct bufs *", "there is no type 'struct bufs' in this kernel", "did you mean 'struct buf'?"},
+		{"read((buf *)count)", "buf *", "there is no type 'buf' in this kernel", "did you mean 'struct buf'?"},
+		{"open((struct buf *)dfd)", "(struct buf *)", "'dfd' is int, which has not the size of a pointer", ""},
+		{"times((int)lhs)", "(int)", "'lhs' is struct timespec64, which is no number", ""},
+		{"read(@jifies)", "@jifies", "there is no variable 'jifies' in this kernel", "did you mean '@jiffies'?"},
+		{"read($arg5)", "$arg5", "read has no $arg5: it takes 4", "arguments count from $arg1"},
+		{"free($retval)", "$retval", "free returns void", ""},
+		{"read(count:ip4)", "ip4", "'count' is size_t (long unsigned int): ':ip4' shows addresses of 4 bytes, or what a pointer points to", ""},
+		{"open(dfd:string)", "string", "'dfd' is int: ':string' shows strings, behind a pointer or in an array of bytes", ""},
+		{"read(buf->stamp:x)", "x", "'buf->stamp' is struct timespec64: ':x' shows numbers", ""},
+		{"open(dfd:symbol)", "symbol", "'dfd' is int: ':symbol' shows addresses, of 8 bytes", ""},
+		{"work(why:c, now:be)", "be", "'now' is _Bool: ':be' shows numbers of 2, 4 or 8 bytes", ""},
+		{"read(count == NULL)", "NULL", "'count' is size_t (long unsigned int), and NULL is for pointers", "write 0"},
+		{"work(mode == RESUM)", "RESUM", "there is no constant 'RESUM': no enumerator and no error has this name", "did you mean 'RESUME'?"},
+		{"read(return == -EAGIN)", "-EAGIN", "there is no constant 'EAGIN': no enumerator and no error has this name", "did you mean '-EAGAIN'?"},
+		{"read(count == O_RDONLY)", "O_RDONLY", "there is no constant 'O_RDONLY': no enumerator and no error has this name", "macros of C are not in BTF: write the number"},
+		{"read(count == -EAGAIN)", "-EAGAIN", "-EAGAIN does not fit 'count', which is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
+		{"read(count == 5ms)", "5ms", "'count' is size_t (long unsigned int), no duration", "durations are compared with $duration"},
+		{"read(count & 0)", "0", "'count & 0' can never hold: no bit is set in 0", ""},
+		{"read(buf->type & 8)", "8", "8 does not fit 'buf->type', which is unsigned char and has 3 bits", ""},
+		{"read if buf->stamp", "buf->stamp", "'buf->stamp' is struct timespec64, which is neither true nor false", "compare it with a constant"},
+		{"read if !(count >= 0)", "0", "'count >= 0' always holds: 'count' is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
+		{"tp:tik", "tik", "there is no tracepoint tik in this kernel", "did you mean 'tp:tick'?"},
+		{"tp:tick(return)", "return", "tick is a tracepoint, which returns nothing", ""},
+		{"tp:tick($duration)", "$duration", "tick is a tracepoint, which takes no time", ""},
+		{"xyz_*", "xyz_*", "no function of this kernel matches 'xyz_*'", ""},
+		{"re*(xyzzy)", "re*", "none of the 1 functions that match 're*' can be traced", "of most: it has no argument 'xyzzy'"},
 		{"read(count == -1)", "-1", "-1 does not fit 'count', which is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
 		{"open(dfd == 0xffffff9c)", "0xffffff9c", "0xffffff9c does not fit 'dfd', which is int and holds -2147483648 to 2147483647", "did you mean -100?"},
 		{"open(dfd == 0x100000000)", "0x100000000", "0x100000000 does not fit 'dfd', which is int and holds -2147483648 to 2147483647", ""},
@@ -107,13 +141,17 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// A function whose prototypes differ is not one function.
+// Of prototypes that differ, the one that has the named arguments is taken.
 func TestDifferentPrototypes(t *testing.T) {
 	target := newTarget(t, withTrampoline, function("twice", fixtureVoid, param("b", tInt)))
-	trace, err := spec.Parse("twice(a)")
+	p := mustResolve(t, target, "twice(b)")
+	require.Equal(t, "b", p.Func.Params[0].Name)
+	require.Equal(t, Kprobe, p.Attach.Entry)
+	trace, err := spec.Parse("twice")
 	require.NoError(t, err)
 	_, err = Resolve(trace, target)
-	require.EqualError(t, err, "twice is in BTF with different prototypes, and a name cannot tell them apart: (a: int) and (b: int)\n  twice(a)\n  ^^^^^")
+	require.EqualError(t, err, "twice is in BTF with different prototypes, and a name cannot tell them apart: (a: int) and (b: int)\n"+
+		"  twice\n  ^^^^^\n  name arguments that only one of them has")
 }
 
 // A result in memory takes the first argument register, and is read at return.

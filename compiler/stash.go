@@ -8,14 +8,17 @@ import (
 )
 
 // stash keeps the entry values of calls that are under way. Its key is the
-// address of the call's frame, which no other call has at the same time,
-// whatever recursion, preemption or migration does. A value is the run of
-// bytes of the record from the start time to the last entry slot.
+// address of the call's frame, which no other call of the function has at the
+// same time, whatever recursion, preemption or migration does. A value is the
+// run of bytes of the record from the start time to the last entry slot.
 type stash struct {
+	event  *Event // the one at return
 	calls  string // map from frame address to value
 	zeroes string // array of one value of zeroes, to insert
 	origin int    // offset of the run in the record
 	size   int    // of the run
+	start  int    // offset in what is kept of the time at entry
+	flags  int    // and of the outcomes of tests at entry
 }
 
 const (
@@ -24,34 +27,69 @@ const (
 	// preallocated bounds the memory of a stash whose elements must all be
 	// allocated beforehand.
 	preallocated = 16 << 20
+	// smallStash is the size up to which a value is put together on the
+	// stack, which saves two lookups.
+	smallStash = 128
 )
 
-func (u *Unit) addStash(i int, ev *Event, opts Options) *stash {
-	s := &stash{
-		calls:  fmt.Sprintf("calls%d", i),
-		zeroes: fmt.Sprintf("zeroes%d", i),
-		origin: ev.Layout.Start,
+// addStash makes the maps. The programs of many functions share theirs.
+func (u *Unit) addStash(i int, ev *Event, kind Kind, opts Options) *stash {
+	l := &ev.Layout
+	s := &stash{event: ev, origin: l.Faults, start: l.Start, flags: l.Flags}
+	end := l.Faults
+	for _, extra := range []int{l.Flags, l.Start} { // they come before the faults
+		if extra != 0 {
+			s.origin = extra
+			end = max(end, extra+8)
+		}
 	}
-	for _, slot := range ev.Layout.Slots[:len(ev.Probe.Entry)] {
-		s.size = max(s.size, align8(max(slot.Off+8, slot.Data+slot.Cap))-s.origin)
+	for _, slot := range l.Slots[:len(ev.kept())] {
+		end = max(end, align8(max(slot.Off+8, slot.Data+slot.Cap)))
 	}
-	calls := &ebpf.MapSpec{
-		Name: s.calls, Type: ebpf.Hash, KeySize: 8, ValueSize: uint32(s.size), MaxEntries: callsInFlight,
+	s.size = end - s.origin
+	s.start -= s.origin
+	s.flags -= s.origin
+	s.calls = fmt.Sprintf("calls_%d", i)
+	if kind.Multi() {
+		s.calls = fmt.Sprintf("calls%d", s.size)
 	}
-	if opts.Features.RuntimeAlloc {
-		calls.Flags = noPrealloc
-	} else {
-		calls.MaxEntries = uint32(min(callsInFlight, preallocated/s.size))
-	}
-	u.Collection.Maps[s.calls] = calls
-	u.Collection.Maps[s.zeroes] = &ebpf.MapSpec{
-		Name: s.zeroes, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(s.size), MaxEntries: 1,
+	u.Collection.Maps[s.calls] = callsMap(s.calls, s.size, opts.Features)
+	if s.size > smallStash {
+		s.zeroes = u.addZeroes(s.size)
 	}
 	return s
 }
 
+// addZeroes makes an array of one value of zeroes.
+func (u *Unit) addZeroes(size int) string {
+	name := fmt.Sprintf("zeroes%d", size)
+	u.Collection.Maps[name] = &ebpf.MapSpec{
+		Name: name, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
+	}
+	return name
+}
+
+// callsMap holds something for each call that is under way.
+func callsMap(name string, size int, f Features) *ebpf.MapSpec {
+	m := &ebpf.MapSpec{Name: name, Type: ebpf.Hash, KeySize: 8, ValueSize: uint32(size), MaxEntries: callsInFlight}
+	if f.RuntimeAlloc {
+		m.Flags = noPrealloc
+	} else {
+		m.MaxEntries = uint32(min(callsInFlight, preallocated/size))
+	}
+	return m
+}
+
 // noPrealloc is BPF_F_NO_PREALLOC.
 const noPrealloc = 1
+
+// kept are the items that are kept from entry until return.
+func (ev *Event) kept() []*Value {
+	if ev.Kind != CallEvent {
+		return nil
+	}
+	return ev.Items[:len(ev.Probe.Entry)]
+}
 
 // loadFrame puts the address of the call's frame into reg: the same number in
 // the entry and in the return program.
@@ -61,46 +99,126 @@ func (p *program) loadFrame(reg asm.Register) {
 		return
 	}
 	p.emit(asm.LoadMem(reg, rContext, p.opts.Arch.SP, asm.DWord))
-	if p.kind == Kretprobe {
+	if p.side == AtReturn {
 		p.emit(asm.Add.Imm(reg, int32(-p.opts.Arch.RetSP)))
 	}
 }
 
-// frame stores the frame address as the key of the stash.
+// frame stores the key of the call in the stash: its frame address. Where
+// functions share a stash, their number takes the place of the upper 16 bits,
+// which are the same in all kernel addresses: a function that ends in a jump to
+// another one shares its frame with it.
 func (p *program) frame() {
 	p.step("frame address")
+	if !p.kind.Multi() {
+		p.loadFrame(asm.R1)
+		p.emit(asm.StoreMem(asm.RFP, spFrame, asm.R1, asm.DWord))
+		return
+	}
+	p.emit(asm.Mov.Reg(asm.R1, rContext), asm.FnGetAttachCookie.Call(), asm.LSh.Imm(asm.R0, 48))
 	p.loadFrame(asm.R1)
-	p.emit(asm.StoreMem(asm.RFP, spFrame, asm.R1, asm.DWord))
+	p.emit(asm.Xor.Reg(asm.R1, asm.R0), asm.StoreMem(asm.RFP, spFrame, asm.R1, asm.DWord))
 }
 
-// insert makes a new entry and points rOut to it. It is filled in place: a
-// per-CPU buffer would be overwritten when the task is preempted.
-func (p *program) insert(s *stash) {
+// keep stores what is wanted of the entry.
+func (p *program) keep(s *stash) {
+	p.frame()
+	p.event = s.event
+	at := 0
+	if s.size <= smallStash {
+		at = p.room(s.size)
+	}
+	if at != 0 {
+		p.keepSmall(s, at)
+	} else {
+		p.keepInPlace(s)
+	}
+}
+
+// keepSmall puts the value together on the stack and inserts it.
+func (p *program) keepSmall(s *stash, at int) {
+	p.step("values of %d bytes to keep", s.size)
+	p.emit(asm.Mov.Imm(asm.R1, 0))
+	for i := 0; i < s.size; i += 8 {
+		p.emit(asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
+	}
+	p.move(rOut, asm.RFP, at)
+	p.keepValues(s)
+	p.step("keep them")
+	p.insert(s, func() { p.move(asm.R3, asm.RFP, at) }, p.exitLabel())
+}
+
+// keepInPlace inserts zeroes and fills them in place: a per-CPU buffer would be
+// overwritten when the task is preempted.
+func (p *program) keepInPlace(s *stash) {
 	p.step("new stash entry of %d bytes", s.size)
-	p.emit(asm.StoreImm(asm.RFP, spKey, 0, asm.Word), mapPtr(asm.R1, s.zeroes))
+	p.loadZeroes(s.zeroes)
+	p.emit(asm.Mov.Reg(rBase, asm.R0))
+	inserted := p.prefix + p.fresh("inserted")
+	p.insert(s, func() { p.emit(asm.Mov.Reg(asm.R3, rBase)) }, inserted)
+	p.label(inserted)
+	p.find(s, rOut, p.skipLabel())
+	p.keepValues(s)
+}
+
+// loadZeroes points R0 to zeroes.
+func (p *program) loadZeroes(name string) {
+	p.emit(asm.StoreImm(asm.RFP, spKey, 0, asm.Word), mapPtr(asm.R1, name))
 	p.move(asm.R2, asm.RFP, spKey)
-	p.emit(
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, labelExit),
-		asm.Mov.Reg(asm.R3, asm.R0),
-		mapPtr(asm.R1, s.calls),
-	)
-	p.move(asm.R2, asm.RFP, spFrame)
-	p.emit(
-		asm.Mov.Imm(asm.R4, int32(ebpf.UpdateAny)),
-		asm.FnMapUpdateElem.Call(),
-		asm.JNE.Imm(asm.R0, 0, labelLost),
-	)
-	p.find(s, rOut, labelExit)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, p.skipLabel()))
+}
+
+// keepValues fills the value that rOut points to.
+func (p *program) keepValues(s *stash) {
 	p.origin = s.origin
-	p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rOut, 0, asm.R0, asm.DWord))
+	if start := s.event.Layout.Start; start != 0 {
+		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rOut, p.out(start), asm.R0, asm.DWord))
+	}
+	if flags := s.event.Layout.Flags; flags != 0 {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
+			asm.StoreMem(rOut, p.out(flags), asm.R1, asm.DWord),
+		)
+	}
+	p.capture(s.event.kept())
+}
+
+// eexist is the error of a key that is there.
+const eexist = -17
+
+// insert adds the value that load puts into R3 and goes to done. A value that
+// is there already is of a call whose return was missed.
+func (p *program) insert(s *stash, load func(), done string) {
+	full := p.counted("full", counterNoRoom, p.skipLabel())
+	p.update(s, load, ebpf.UpdateNoExist)
+	stale := p.prefix + p.fresh("stale")
+	p.later(stale, func() {
+		p.step("the place of a call whose return was missed")
+		p.emit(asm.JNE.Imm(asm.R0, eexist, full))
+		p.update(s, load, ebpf.UpdateAny)
+		p.emit(asm.JNE.Imm(asm.R0, 0, full))
+		p.count(counterUnpaired, done)
+	})
+	p.emit(asm.JNE.Imm(asm.R0, 0, stale))
+}
+
+func (p *program) update(s *stash, load func(), flags ebpf.MapUpdateFlags) {
+	load()
+	p.emit(mapPtr(asm.R1, s.calls))
+	p.move(asm.R2, asm.RFP, spFrame)
+	p.emit(asm.Mov.Imm(asm.R4, int32(flags)), asm.FnMapUpdateElem.Call())
 }
 
 // lookup points rStash to the call's entry; a call without one did not match
-// at entry.
+// at entry, or began before it could be seen.
 func (p *program) lookup(s *stash) {
-	p.step("stash entry of this call")
-	p.find(s, rStash, labelExit)
+	p.step("what was kept of this call")
+	missing := p.exitLabel()
+	if len(p.probe.EntryTests) == 0 {
+		missing = p.counted("unpaired", counterUnpaired, p.exitLabel())
+	}
+	p.find(s, rStash, missing)
+	p.found = true
 }
 
 func (p *program) find(s *stash, reg asm.Register, missing string) {
@@ -113,10 +231,22 @@ func (p *program) find(s *stash, reg asm.Register, missing string) {
 	)
 }
 
+// smallCopy is the size up to which words are copied one by one.
+const smallCopy = 64
+
 // copyStash copies the run of bytes into the record.
 func (p *program) copyStash(s *stash) {
 	p.step("values kept at entry")
-	p.move(asm.R1, rOut, s.origin)
+	if s.size <= smallCopy {
+		for i := 0; i < s.size; i += 8 {
+			p.emit(
+				asm.LoadMem(asm.R1, rStash, int16(i), asm.DWord),
+				asm.StoreMem(rOut, p.out(s.origin+i), asm.R1, asm.DWord),
+			)
+		}
+		return
+	}
+	p.move(asm.R1, rOut, s.origin-p.origin)
 	p.emit(
 		asm.Mov.Imm(asm.R2, int32(s.size)),
 		asm.Mov.Reg(asm.R3, rStash),
@@ -126,8 +256,8 @@ func (p *program) copyStash(s *stash) {
 
 // drop removes the call's entry.
 func (p *program) drop() {
-	p.label(labelDrop)
-	p.step("remove stash entry")
+	p.label(p.reject())
+	p.step("forget the call")
 	p.emit(mapPtr(asm.R1, p.stash.calls))
 	p.move(asm.R2, asm.RFP, spFrame)
 	p.emit(asm.FnMapDeleteElem.Call())

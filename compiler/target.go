@@ -11,9 +11,11 @@ import (
 // Target describes the kernel to compile for. It is plain data, so that any
 // kernel can be simulated.
 type Target struct {
-	Kernel   *btf.Spec                            // types of vmlinux
-	Module   func(name string) (*btf.Spec, error) // types of a loaded module; nil: there are none
-	Symbols  *kallsyms.Table                      // at least the symbols of the functions in the specs; nil: not known
+	Kernel  *btf.Spec                            // types of vmlinux
+	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil: there are none
+	Symbols *kallsyms.Table                      // at least the symbols of the functions in the specs; nil: not known
+	// Hookable says whether ftrace has a hook in a function; nil: not known.
+	Hookable func(function string) bool
 	Features Features
 	Arch     *Arch
 }
@@ -21,7 +23,8 @@ type Target struct {
 // ErrNoModuleBTF is what [Target].Module returns for a module without BTF.
 var ErrNoModuleBTF = errors.New("the module has no BTF")
 
-// Features is what a kernel's trampolines and probes can do.
+// Features is what a kernel's trampolines and probes can do, for the user who
+// asks.
 type Features struct {
 	// Trampoline: fentry and fexit programs can be attached.
 	Trampoline bool
@@ -38,7 +41,23 @@ type Features struct {
 	// RuntimeAlloc: hash maps of tracing programs may allocate their
 	// elements on use (bpf_mem_alloc, 6.1).
 	RuntimeAlloc bool
+	// ConsistentBTF: functions of one name whose prototypes differ are left
+	// out of BTF (pahole 1.25, Linux 6.4).
+	ConsistentBTF bool
 	// ReturnInstances is the number of concurrent calls to ask for when a
 	// kretprobe is made; 0 where the kernel sets no such limit.
 	ReturnInstances int
+	// NoKprobe says why kprobes and kretprobes cannot be made, although the
+	// kernel has them: perf_event_paranoid; "" if they can.
+	NoKprobe string
+	// KprobeMulti: one link puts a program on many functions, with a cookie
+	// for each (kprobe.multi and kretprobe.multi; 6.12 of Debian's kernels).
+	KprobeMulti bool
+	// SessionIsReturn is the BTF id of the kernel function
+	// bpf_session_is_return, where kprobe.session links can be made (6.12);
+	// else 0.
+	SessionIsReturn btf.TypeID
+	// ReturnsUnlimited: kretprobe.multi and kprobe.session follow any number
+	// of concurrent calls (fprobe on fgraph, 6.14). Before, they skip some.
+	ReturnsUnlimited bool
 }

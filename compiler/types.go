@@ -81,6 +81,9 @@ func (s *Scalar) width() int {
 	return s.Size * 8
 }
 
+// isField says whether the number has not all the bits of its type.
+func (s *Scalar) isField() bool { return s.width() != 8*s.Size }
+
 // scalarOf is nil for a type that is not one number of at most 8 bytes.
 func scalarOf(t btf.Type) *Scalar {
 	switch t := btf.UnderlyingType(t).(type) {

@@ -3,7 +3,9 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"os"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -31,10 +33,18 @@ const enotsupp = unix.Errno(524)
 func (e *AttachError) reason() any {
 	var errno unix.Errno
 	if !errors.As(e.Err, &errno) {
-		return e.Err
+		// The library hides some numbers behind errors of its own.
+		switch {
+		case errors.Is(e.Err, os.ErrNotExist):
+			errno = unix.ESRCH
+		case errors.Is(e.Err, ebpf.ErrNotSupported) && !e.Kind.Multi():
+			errno = enotsupp
+		default:
+			return e.Err
+		}
 	}
 	switch errno {
-	case unix.EBUSY, unix.EINVAL, unix.ENOENT, unix.EADDRNOTAVAIL, enotsupp:
+	case unix.EBUSY, unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EADDRNOTAVAIL, enotsupp:
 		return fmt.Sprintf("the kernel allows no probe there (error %d): it is marked notrace, or its code is not one plain function", int(errno))
 	case unix.EPERM, unix.EACCES:
 		return fmt.Sprintf("the kernel does not permit it (error %d): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN", int(errno))

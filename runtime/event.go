@@ -17,6 +17,7 @@ type Event struct {
 	Time            time.Duration // CLOCK_MONOTONIC
 	Start           time.Duration // at entry; 0 if it is not recorded
 	Call            uint64        // the same at entry and return of a call
+	Caller          uint64        // the Call of the caller in a stack; 0: none
 	Comm            []byte        // the thread's name
 	Values          []Value       // one for each item
 }
@@ -59,10 +60,14 @@ func (e *Event) decode(u *compiler.Unit, rec []byte) error {
 	if e.Layout.Start != 0 {
 		e.Start = time.Duration(order.Uint64(rec[e.Layout.Start:]))
 	}
+	e.Caller = 0
+	if e.Layout.Caller != 0 {
+		e.Caller = order.Uint64(rec[e.Layout.Caller:])
+	}
 	e.Values = e.Values[:0]
-	for i, item := range e.Items {
+	for i, v := range e.Items {
 		fault := compiler.Fault(rec[e.Layout.Faults+i])
-		e.Values = append(e.Values, decodeValue(item.Value, e.Layout.Slots[i], fault, rec))
+		e.Values = append(e.Values, decodeValue(v, e.Layout.Slots[i], fault, rec))
 	}
 	return nil
 }
@@ -77,7 +82,10 @@ func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec [
 	}
 	data := rec[s.Data:][:s.Cap]
 	switch {
-	case v.String:
+	case v.Base.Builtin == compiler.KernelStack:
+		n := binary.NativeEndian.Uint64(rec[s.Off:])
+		val.Data = data[:min(n, uint64(len(data)))]
+	case v.Text != compiler.NoText:
 		val.Data = untilNUL(data)
 		val.Full = len(val.Data)
 		if limit := s.Cap - compiler.StringSlack; len(val.Data) > limit {

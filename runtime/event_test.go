@@ -2,13 +2,11 @@ package runtime
 
 import (
 	"encoding/binary"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -19,10 +17,10 @@ func newUnit() *compiler.Unit {
 	return &compiler.Unit{Events: []*compiler.Event{{
 		Probe: &compiler.Probe{Func: &compiler.Function{Name: "open"}},
 		Kind:  compiler.CallEvent,
-		Items: []*compiler.Item{
-			{Value: &compiler.Value{Name: "dfd", Scalar: &compiler.Scalar{Size: 4, Signed: true}}},
-			{Value: &compiler.Value{Name: "path", Pointee: char, String: true}},
-			{Value: &compiler.Value{Name: "file", Pointee: &btf.Struct{Size: 100}}},
+		Items: []*compiler.Value{
+			{Name: "dfd", Scalar: &compiler.Scalar{Size: 4, Signed: true}},
+			{Name: "path", Pointee: char, Text: compiler.KernelText},
+			{Name: "file", Pointee: &btf.Struct{Size: 100}},
 		},
 		Layout: compiler.Layout{Size: 128, Start: 48, Faults: 56, Slots: []compiler.Slot{
 			{Off: 64, Data: 64, Cap: 8, Full: 8},
@@ -114,21 +112,6 @@ func TestDecodeErrors(t *testing.T) {
 	require.EqualError(t, ev.decode(newUnit(), rec), "decode a record: there is no event 5")
 }
 
-func TestFeatures(t *testing.T) {
-	for release, want := range map[string]compiler.Features{
-		"5.4.0-generic":        {TrampolineWords: 6, ReturnInstances: 1024},
-		"5.10.0-32-amd64":      {Trampoline: true, TrampolineWords: 6, ReturnInstances: 1024},
-		"6.1.0-50-cloud-amd64": {Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, RuntimeAlloc: true},
-		"7.2.13+deb14":         {Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true},
-	} {
-		v, err := parseRelease(release)
-		require.NoError(t, err)
-		require.Equal(t, want, features(v, false), release)
-	}
-	_, err := parseRelease("linux")
-	require.ErrorContains(t, err, `read kernel release "linux"`)
-}
-
 func BenchmarkDecode(b *testing.B) {
 	unit, rec := newUnit(), newRecord()
 	var ev Event
@@ -137,16 +120,5 @@ func BenchmarkDecode(b *testing.B) {
 		if err := ev.decode(unit, rec); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-func TestAttachError(t *testing.T) {
-	probe := newUnit().Events[0].Probe
-	for err, want := range map[error]string{
-		unix.EBUSY:                          "attach fexit to open: the kernel allows no probe there (error 16): it is marked notrace, or its code is not one plain function",
-		fmt.Errorf("perf: %w", unix.EACCES): "attach fexit to open: the kernel does not permit it (error 13): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN",
-		unix.ENOMEM:                         "attach fexit to open: cannot allocate memory",
-	} {
-		require.EqualError(t, &AttachError{probe, compiler.Fexit, err}, want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // maxErrno is the greatest error number that the kernel encodes in a pointer
@@ -21,6 +23,8 @@ func (v *Value) Reason() string {
 		return "error pointer " + errnoName(-a)
 	case a < 4096:
 		return fmt.Sprintf("%#x is in the NULL page", a)
+	case v.Text == compiler.UserText && a>>63 == 0:
+		return fmt.Sprintf("no readable user memory at %#x", a)
 	case a>>63 == 0:
 		return fmt.Sprintf("%#x is a user-space address", a)
 	default:

@@ -2,11 +2,18 @@ package runtime
 
 import (
 	"fmt"
+	"os"
 
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
+
+// maxReturnInstances is the most that a kretprobe can ask for
+// (KRETPROBE_MAXACTIVE_MAX in kernel/trace/trace_kprobe.c).
+const maxReturnInstances = 4096
 
 // version is a kernel's major and minor version.
 type version struct{ major, minor int }
@@ -34,20 +41,44 @@ func parseRelease(s string) (version, error) {
 	return v, nil
 }
 
-// features is what kernels of a version can do.
-func features(v version, preemptible bool) compiler.Features {
+// Features finds out what the running kernel can do. What its types tell is
+// read there, the rest is tried: nothing is ever attached to a function that
+// could be called. A user who may not load programs learns what the kernel's
+// types and version promise to those who may.
+func (k *Kernel) Features() (compiler.Features, error) {
+	v, build, err := release()
+	if err != nil {
+		return compiler.Features{}, err
+	}
+	f := promised(v, k.types)
+	f.Preemptible = preemptible(v, build, os.ReadFile)
+	// Before 5.11 programs count against the limit of locked memory, and
+	// EPERM would be taken for a lack of capabilities.
+	_ = rlimit.RemoveMemlock()
+	if k.tryTrampoline(&f) {
+		tryMulti(&f)
+		f.NoKprobe = kprobeRefusal()
+	}
+	return f, nil
+}
+
+// promised is what a kernel of a version and with these types can do.
+func promised(v version, types *btf.Spec) compiler.Features {
 	f := compiler.Features{
-		Preemptible:       preemptible,
-		Trampoline:        v.atLeast(5, 5),
+		Trampoline:        v.atLeast(5, 5) && hasStruct(types, "dyn_ftrace"),
 		TrampolineWords:   6,
 		TrampolineStructs: v.atLeast(6, 1),
-		RuntimeAlloc:      v.atLeast(6, 1),
+		RuntimeAlloc:      hasMember(types, "bpf_htab", "ma"),
+		ConsistentBTF:     v.atLeast(6, 4), // how BTF was made shows nowhere
+		ReturnInstances:   maxReturnInstances,
+		KprobeMulti:       hasStruct(types, "bpf_kprobe_multi_link"), // not without CONFIG_FPROBE
+		ReturnsUnlimited:  hasMember(types, "fprobe", "hlist_array"),
 	}
-	if v.atLeast(6, 12) {
+	if v.atLeast(6, 6) {
 		f.TrampolineWords = 12
 	}
-	if !v.atLeast(6, 1) {
-		f.ReturnInstances = 1024
+	if f.KprobeMulti {
+		f.SessionIsReturn = funcID(types, "bpf_session_is_return")
 	}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"sync"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -12,11 +13,13 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Kernel is the running kernel's types, read once and shared by resolving and
-// loading.
+// Kernel is the running kernel's types and symbols, read once and shared by
+// resolving, loading and printing.
 type Kernel struct {
-	types *btf.Spec
-	cache *btf.Cache
+	types   *btf.Spec
+	cache   *btf.Cache
+	symbols func() (*kallsyms.Table, error)
+	text    func() (uint64, error) // where the kernel's text begins
 }
 
 // OpenKernel reads the types of the running kernel. Any user may.
@@ -33,20 +36,26 @@ func OpenKernel() (*Kernel, error) {
 	// them has left as much garbage: the peak of ksnoop's memory, unless it goes
 	// before more is needed.
 	goruntime.GC()
-	return &Kernel{types: types, cache: cache}, nil
+	all := func() (*kallsyms.Table, error) { return readSymbols(nil) }
+	return &Kernel{types: types, cache: cache, symbols: sync.OnceValues(all), text: sync.OnceValues(readText)}, nil
 }
 
 // Types is the types of vmlinux.
 func (k *Kernel) Types() *btf.Spec { return k.types }
 
-// Target describes the running kernel for functions of the given names. Only
-// their symbols are kept.
-func (k *Kernel) Target(functions []string) (*compiler.Target, error) {
-	symbols, err := readSymbols(functions)
+// Symbols is the whole symbol table, some 20 MB. It is read when first asked
+// for.
+func (k *Kernel) Symbols() (*kallsyms.Table, error) { return k.symbols() }
+
+// Target describes the running kernel. Of the symbols it has those to whose
+// names keep says yes; nil keeps all. A name is valid during the call only, and
+// has the compiler's suffixes (see [kallsyms.Base]).
+func (k *Kernel) Target(keep func(symbol string) bool) (*compiler.Target, error) {
+	symbols, err := k.keepSymbols(keep)
 	if err != nil {
 		return nil, err
 	}
-	version, build, err := release()
+	features, err := k.Features()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +63,16 @@ func (k *Kernel) Target(functions []string) (*compiler.Target, error) {
 		Kernel:   k.types,
 		Module:   k.module,
 		Symbols:  symbols,
-		Features: features(version, preemptible(version, build, os.ReadFile)),
+		Features: features,
 		Arch:     compiler.AMD64,
 	}, nil
+}
+
+func (k *Kernel) keepSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
+	if keep == nil {
+		return k.Symbols()
+	}
+	return readSymbols(keep)
 }
 
 func (k *Kernel) module(name string) (*btf.Spec, error) {
@@ -67,19 +83,15 @@ func (k *Kernel) module(name string) (*btf.Spec, error) {
 	return types, err
 }
 
-// readSymbols reads the symbols of functions, with their suffixed copies, from
-// /proc/kallsyms. Names are readable to all users; addresses may be hidden.
-func readSymbols(functions []string) (*kallsyms.Table, error) {
+// readSymbols reads /proc/kallsyms. Names are readable to all users; addresses
+// may be hidden.
+func readSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if err != nil {
 		return nil, fmt.Errorf("read the symbol table: %w", err)
 	}
 	defer f.Close()
-	names := map[string]bool{}
-	for _, name := range functions {
-		names[name] = true
-	}
-	table, err := kallsyms.Read(f, func(name string) bool { return names[kallsyms.Base(name)] })
+	table, err := kallsyms.Read(f, keep)
 	if err != nil {
 		return nil, fmt.Errorf("read /proc/kallsyms: %w", err)
 	}

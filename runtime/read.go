@@ -31,7 +31,8 @@ func (s *Session) Idle() bool { return s.ring.AvailableBytes() == 0 }
 // goroutine may call it.
 func (s *Session) Stop() error { return s.ring.Flush() }
 
-// Counters reads what each event of the unit has lost, summed over the CPUs.
+// Counters reads what the programs count for each event of the unit, summed
+// over the CPUs.
 func (s *Session) Counters() ([]compiler.Counters, error) {
 	sums := make([]compiler.Counters, len(s.unit.Events))
 	var perCPU []compiler.Counters
@@ -42,6 +43,8 @@ func (s *Session) Counters() ([]compiler.Counters, error) {
 		for _, c := range perCPU {
 			sums[i].Lost += c.Lost
 			sums[i].NoRoom += c.NoRoom
+			sums[i].Unreadable += c.Unreadable
+			sums[i].Unpaired += c.Unpaired
 		}
 	}
 	return sums, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 // its options, then the operands. As with getopt, options may stand anywhere;
 // the command is trace unless the first operand names another.
 func parseArgs(app *cli.App, args []string) ([]string, error) {
-	options, operands := permute(optionsWithValue(app), args)
+	withValue := optionsWithValue(app)
+	options, operands := permute(withValue, args)
 	switch {
 	case slices.Contains(options, "-V"), slices.Contains(options, "--version"):
 		return []string{"--version"}, nil
@@ -20,19 +22,33 @@ func parseArgs(app *cli.App, args []string) ([]string, error) {
 	if len(operands) > 0 && operands[0] == "help" {
 		help, operands = true, operands[1:]
 	}
-	command := "trace"
+	command, implied := "trace", true
 	if len(operands) > 0 && app.Command(operands[0]) != nil {
-		command, operands = operands[0], operands[1:]
+		command, operands, implied = operands[0], operands[1:], false
 	} else if help {
 		return []string{"--help"}, nil
 	}
 	if help {
 		return []string{command, "--help"}, nil
 	}
+	if err := checkOptions(app.Command(command), withValue, options); err != nil {
+		if implied && len(operands) > 0 {
+			return nil, cmp.Or(unknownCommand(app, operands[0]), err)
+		}
+		return nil, err
+	}
 	if len(operands) == 0 {
-		return nil, usagef("no function to %s: name one, as in ksnoop %s vfs_read (ksnoop help explains more)", command, command)
+		return nil, noOperand(command)
 	}
 	return slices.Concat([]string{command}, options, []string{"--"}, operands), nil
+}
+
+func noOperand(command string) error {
+	what, example := "function", "vfs_read"
+	if command == "dump" {
+		what, example = "type", "file"
+	}
+	return usagef("no %s to %s: name one, as in ksnoop %s %s (ksnoop help explains more)", what, command, command, example)
 }
 
 // permute separates options, with their values, from operands. Clusters of

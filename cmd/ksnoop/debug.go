@@ -1,46 +1,34 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
-	"github.com/cilium/ebpf"
-	"github.com/urfave/cli/v2"
-
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// describe prints how each function is traced, why, and by what programs.
-func describe(w io.Writer, unit *compiler.Unit) {
-	for _, p := range unit.Probes() {
-		fmt.Fprintf(w, "%s: %s: %s\n", p.Func.Name, kinds(unit, p), p.Attach.Reason)
-	}
-	for _, a := range unit.Attachments {
-		fmt.Fprintf(w, "\n%v\n", unit.Collection.Programs[a.Program].Instructions)
-	}
-}
+// logLines is how much of the end of the verifier's log is shown unless
+// debugging: the complaint and how the program came there.
+const logLines = 40
 
-// kinds names the attach kinds that a probe uses.
-func kinds(unit *compiler.Unit, p *compiler.Probe) string {
-	text := ""
-	for _, a := range unit.Attachments {
-		if a.Probe != p {
-			continue
-		}
-		if text != "" {
-			text = " and " + text
-		}
-		text = string(a.Kind) + text
+// describeRefusal prints what a report of a refusal needs: the program and the
+// verifier's complaint, the end of its log or all of it.
+func describeRefusal(w io.Writer, unit *compiler.Unit, e *runtime.VerifierError, all bool) {
+	fmt.Fprintf(w, "ksnoop: the kernel's verifier refused the program %q, which is a bug of ksnoop: please report what follows\n", e.Program)
+	if p := unit.Collection.Programs[e.Program]; p != nil {
+		fmt.Fprintf(w, "\nprogram %q for %s, where %s:\n\n", e.Program, places(unit, e.Program), registers)
+		listing(w, p.Instructions)
 	}
-	return text
-}
-
-// debugError shows the verifier's log in full when debugging.
-func debugError(c *cli.Context, err error) error {
-	var refused *ebpf.VerifierError
-	if c.Bool("debug") && errors.As(err, &refused) {
-		fmt.Fprintf(c.App.ErrWriter, "%+v\n", refused)
+	log := e.Err.Log
+	if all || len(log) <= logLines {
+		fmt.Fprintf(w, "\nthe verifier's log:\n\n")
+	} else {
+		fmt.Fprintf(w, "\nthe last %d of %d lines of the verifier's log (-d shows all):\n\n", logLines, len(log))
+		log = log[len(log)-logLines:]
 	}
-	return err
+	for _, line := range log {
+		fmt.Fprintf(w, "        %s\n", line)
+	}
+	fmt.Fprintln(w)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/btfdump"
-	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // maxInput bounds what dump reads: more than any type of a kernel has.
@@ -23,7 +23,7 @@ func dumpCommand() *cli.Command {
 		ArgsUsage:   "TYPE",
 		Description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "btf", Usage: "take the types from `FILE` (default: the running kernel)"},
+			typesFlag(),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "print `FORMAT`: text or json"},
 			&cli.BoolFlag{Name: "hex", Usage: "read hexadecimal digits instead of bytes"},
 		}, dumpFlags()...),
@@ -77,13 +77,16 @@ func dumpFormat(name string) (func(*btfdump.Dumper, []byte) []byte, error) {
 // openTypes reads a BTF file, which may be raw or in an ELF file.
 func openTypes(file string) (*btf.Spec, error) {
 	if file == "" {
-		kernel, err := runtime.OpenKernel()
+		k, err := openKernel()
 		if err != nil {
 			return nil, err
 		}
-		return kernel.Types(), nil
+		return k.Types(), nil
 	}
 	types, err := btf.LoadSpec(file)
+	if errors.Is(err, btf.ErrNotFound) {
+		return nil, fmt.Errorf("%s has no type information: give a file of raw BTF, or an ELF file with a .BTF section", file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the types of %s: %w", file, err)
 	}

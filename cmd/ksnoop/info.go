@@ -1,22 +1,31 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 func infoCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "info",
-		Usage:     "show the prototypes of functions",
+		Usage:     "show the prototypes of functions and tracepoints",
 		ArgsUsage: "FUNCTION...",
-		Flags:     commonFlags(),
-		Action:    info,
+		Description: `A FUNCTION may have a module before it, and wildcards:
+
+   ksnoop info vfs_read
+   ksnoop info 'tcp_*' tp:sched_switch nf_conntrack:nf_conntrack_in`,
+		Flags:  append(hidden(slices.Concat(programFlags(), talkFlags())), typesFlag()),
+		Action: info,
 	}
 }
 
@@ -26,18 +35,88 @@ func info(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, target, err := openTarget(traces)
+	target, err := openTarget(c, traces)
 	if err != nil {
 		return err
 	}
+	var text bytes.Buffer
 	var errs []error
 	for _, t := range traces {
-		fn, err := compiler.FindFunction(t, target)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		functions, err := findFunctions(t, target)
+		errs = append(errs, err)
+		for _, fn := range functions {
+			fmt.Fprintf(&text, "%s;\n", declaration(fn))
 		}
-		fmt.Fprintf(c.App.Writer, "%s;\n", btfdump.Decl(fn.Type, fn.Name))
+	}
+	if _, err := text.WriteTo(c.App.Writer); err != nil {
+		return fmt.Errorf("write the prototypes: %w", err)
 	}
 	return errors.Join(errs...)
+}
+
+// findFunctions is the function of a trace, or those that its glob means.
+func findFunctions(t *spec.Trace, target *compiler.Target) ([]*compiler.Function, error) {
+	if !spec.IsGlob(t.Func.Name) {
+		fn, err := compiler.FindFunction(t, target)
+		if err != nil {
+			return nil, err
+		}
+		return []*compiler.Function{fn}, nil
+	}
+	names, err := globNames(t, target)
+	if err != nil {
+		return nil, err
+	}
+	var functions []*compiler.Function
+	for _, name := range names {
+		// What cannot be told apart by its name is left out: list says why.
+		if fn, err := compiler.FindFunction(named(t, name), target); err == nil {
+			functions = append(functions, fn)
+		}
+	}
+	return functions, nil
+}
+
+// globNames is what a glob means, which must be something.
+func globNames(t *spec.Trace, target *compiler.Target) ([]string, error) {
+	names, err := compiler.Names(t, target)
+	if err == nil && len(names) == 0 {
+		return nil, spec.Errorf(t.Text, t.Func.At, "nothing in this kernel matches '%s'", t.Func.Name)
+	}
+	return names, err
+}
+
+// named is one function of a glob.
+func named(t *spec.Trace, name string) *spec.Trace {
+	one := *t
+	one.Func.Name = name
+	return &one
+}
+
+// declaration is the prototype of a function, or of a tracepoint.
+func declaration(fn *compiler.Function) string {
+	if !fn.Tracepoint {
+		return btfdump.Decl(fn.Type, fn.Name)
+	}
+	return "tp:" + strings.TrimPrefix(btfdump.Decl(fn.Type, fn.Name), "void ")
+}
+
+// prototype is what BTF says of a function that may not be one to trace.
+func prototype(t *spec.Trace, target *compiler.Target) (string, bool) {
+	types := target.Kernel
+	if m := t.Module.Name; m != "" && target.Module != nil {
+		if of, err := target.Module(m); err == nil {
+			types = of
+		}
+	}
+	found, err := types.AnyTypesByName(t.Func.Name)
+	if err != nil {
+		return t.Func.Name, false
+	}
+	for _, typ := range found {
+		if f, ok := typ.(*btf.Func); ok {
+			return btfdump.Decl(f, f.Name), true
+		}
+	}
+	return t.Func.Name, false
 }

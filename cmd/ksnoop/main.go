@@ -43,9 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	for _, e := range split(err) {
-		fmt.Fprintf(stderr, "ksnoop: %v\n", e)
-	}
+	printErrors(stderr, err, "")
 	if isUsage(err) {
 		return exitUsage
 	}
@@ -67,10 +65,10 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                      "ksnoop",
 		Usage:                     "show the data that flows through kernel functions",
-		UsageText:                 "ksnoop [OPTIONS] [trace|info] SPEC...\n   ksnoop dump TYPE < bytes",
-		Description:               description,
+		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop dump TYPE < bytes",
+		Description:               specExamples,
 		Version:                   buildVersion(),
-		Commands:                  []*cli.Command{traceCommand(), infoCommand(), dumpCommand()},
+		Commands:                  []*cli.Command{traceCommand(), infoCommand(), listCommand(), compileCommand(), dumpCommand()},
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		DisableSliceFlagSeparator: true,
@@ -83,13 +81,6 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	}
 	return app
 }
-
-const description = `A SPEC is a function and the values to record, each with an optional condition:
-
-   vfs_read                                 every argument, and the return value
-   vfs_read(file, return)                   these alone
-   vfs_read(return < 0)                     only calls that fail
-   ip_send_skb(skb->len > 100, skb, return) a member, the whole structure, the outcome`
 
 func buildVersion() string {
 	if version != "" {
@@ -116,10 +107,33 @@ func isUsage(err error) bool {
 	return errors.As(err, &usage) || errors.As(err, &inSpec)
 }
 
+// mostErrors is how many errors are printed: a glob may have thousands.
+const mostErrors = 20
+
+// printErrors prints each of the errors that were joined into err, and what
+// follows from it.
+func printErrors(w io.Writer, err error, consequence string) {
+	errs := split(err)
+	for _, e := range errs[:min(len(errs), mostErrors)] {
+		fmt.Fprintf(w, "ksnoop: %v%s\n", e, consequence)
+	}
+	if more := len(errs) - mostErrors; more > 0 {
+		fmt.Fprintf(w, "ksnoop: and %d more errors of this kind\n", more)
+	}
+}
+
 // split is the errors that were joined into err.
 func split(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
+	if usage, ok := err.(usageError); ok {
+		err = usage.error
 	}
-	return []error{err}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var errs []error
+	for _, e := range joined.Unwrap() {
+		errs = append(errs, split(e)...)
+	}
+	return errs
 }

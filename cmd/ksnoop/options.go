@@ -15,15 +15,38 @@ import (
 // the resident memory: the kernel maps it twice in a row.
 const defaultRing = 1 << 20
 
-func commonFlags() []cli.Flag {
+// programFlags is what programs are made of.
+func programFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "pid", Aliases: []string{"p"}, Usage: "trace only process `PID`, with all its threads"},
 		&cli.StringFlag{Name: "tid", Aliases: []string{"t"}, Usage: "trace only thread `TID`"},
+		&cli.BoolFlag{Name: "stack", Aliases: []string{"s"}, Usage: "trace a call chain: each function only inside the ones named before it"},
+		&cli.StringFlag{Name: "attach", Usage: "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)"},
 		&cli.StringFlag{Name: "pages", Aliases: []string{"P"}, Usage: "buffer events in `N` pages for each CPU, a power of two"},
 		&cli.StringFlag{Name: "max-bytes", Usage: "capture at most `N` bytes of a value (default: 4096)"},
+	}
+}
+
+// talkFlags is what ksnoop says of itself.
+func talkFlags() []cli.Flag {
+	return []cli.Flag{
 		&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "say how each function is traced and why, and show the programs"},
 		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say what is being done"},
 	}
+}
+
+// hidden are options that a command accepts, as the classic ksnoop did, but that
+// mean nothing to it.
+func hidden(flags []cli.Flag) []cli.Flag {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.StringFlag:
+			f.Hidden = true
+		case *cli.BoolFlag:
+			f.Hidden = true
+		}
+	}
+	return flags
 }
 
 // number reads a positive number from an option; 0 if the option is not given.

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
-	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // parse reads all specs of a command line and reports every one that is wrong.
@@ -25,31 +25,44 @@ func parse(c *cli.Context) ([]*spec.Trace, error) {
 	return traces, errors.Join(errs...)
 }
 
-// openTarget describes the running kernel for the functions of traces.
-func openTarget(traces []*spec.Trace) (*runtime.Kernel, *compiler.Target, error) {
-	kernel, err := runtime.OpenKernel()
-	if err != nil {
-		return nil, nil, err
+// wishes reads what the command line says about how to trace.
+func wishes(c *cli.Context) (compiler.Wishes, error) {
+	// As with the classic ksnoop, a stack of one function is no stack.
+	w := compiler.Wishes{Stack: c.Bool("stack") && c.NArg() > 1, Attach: compiler.Kind(c.String("attach"))}
+	if !c.IsSet("attach") || slices.Contains(compiler.ForcedKinds(), w.Attach) {
+		return w, nil
 	}
-	var names []string
-	for _, t := range traces {
-		names = append(names, t.Func.Name)
+	var kinds []string
+	for _, k := range compiler.ForcedKinds() {
+		kinds = append(kinds, string(k))
 	}
-	target, err := kernel.Target(names)
-	return kernel, target, err
+	return w, unknownName("--attach", string(w.Attach), kinds)
 }
 
-// resolve binds all traces and reports every one that does not fit the kernel.
-func resolve(traces []*spec.Trace, target *compiler.Target) ([]*compiler.Probe, error) {
-	var probes []*compiler.Probe
-	var errs []error
-	for _, t := range traces {
-		p, err := compiler.Resolve(t, target)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		probes = append(probes, p)
+// resolve binds all traces and says what may surprise.
+func resolve(c *cli.Context, traces []*spec.Trace, target *compiler.Target, w compiler.Wishes) (*compiler.Plan, error) {
+	plan, err := compiler.ResolveAll(traces, target, w)
+	switch {
+	case err == nil:
+		describePlan(c.App.ErrWriter, traces, plan)
+	case plan != nil && w.Attach != "": // the specs fit, but --attach does not
+		err = usageError{err}
+	case plan == nil:
+		err = errors.Join(err, meantCommand(c, traces, target))
 	}
-	return probes, errors.Join(errs...)
+	return plan, err
+}
+
+// meantCommand is a hint for what is no function of the kernel but nearly a
+// command; nil: it is none.
+func meantCommand(c *cli.Context, traces []*spec.Trace, target *compiler.Target) error {
+	name := c.Args().First()
+	near, ok := spec.Nearest(name, commandNames(c.App))
+	if !ok {
+		return nil
+	}
+	if _, err := compiler.FindFunction(traces[0], target); err == nil {
+		return nil
+	}
+	return usagef("if %s was to be a command: did you mean '%s'?", name, near)
 }

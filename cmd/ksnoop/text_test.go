@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -8,6 +12,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -18,10 +23,16 @@ func TestText(t *testing.T) {
 	pair := &btf.Struct{Name: "pair", Size: 8, Members: []btf.Member{{Name: "a", Type: integer}, {Name: "b", Type: integer, Offset: 32}}}
 	pointer := func(name string, to btf.Type) *compiler.Value {
 		v := &compiler.Value{Name: name, Type: &btf.Pointer{Target: to}, Pointee: to}
-		v.String = to == char
+		if to == char {
+			v.Text = compiler.KernelText
+		}
 		return v
 	}
 	number := &compiler.Value{Name: "n", Type: integer}
+	stack := &compiler.Value{Name: "$kstack", Type: &btf.Array{Type: &btf.Pointer{Target: &btf.Void{}}, Nelems: 64}}
+	stack.Base.Builtin = compiler.KernelStack
+	took := &compiler.Value{Name: "$duration", Type: &btf.Int{Name: "u64", Size: 8}}
+	took.Base.Builtin = compiler.Duration
 	for _, tc := range []struct {
 		name   string
 		values []runtime.Value
@@ -55,6 +66,20 @@ func TestText(t *testing.T) {
                                      /* 4 bytes cut */
                                     }
                                     ... /* 4 bytes of 8 */`},
+		{"stack", []runtime.Value{{Value: stack, Data: words(0xffffffff81000005, 0xffffffff81000200, 0xffffffffc0000010, 0xffff)}}, `
+                                   $kstack = 
+                                    vfs_read+0x5
+                                    exit_now+0x100
+                                    dummy_xmit+0x10 [dummy]
+                                    0xffff`},
+		{"duration", []runtime.Value{{Value: took, Data: words(1234567)}}, `
+                                   $duration = 
+                                    (u64)1234567 /* 1.234567ms */`},
+		{"format", []runtime.Value{{Value: &compiler.Value{Name: "n", Type: integer, Format: "x"}, Data: []byte{0x1f, 0, 0, 0}}, {Value: number, Data: make([]byte, 4)}}, `
+                                   n = 
+                                    (int)0x1f,
+                                   n = 
+                                    (int)0`},
 		{"unreadable pointee", []runtime.Value{{Value: pointer("p", pair), Fault: compiler.PointeeFault}}, `
                                    p = *(0x0)
                                      /* Cannot show 'p' as 'struct pair *': NULL pointer */`},
@@ -67,7 +92,7 @@ func TestText(t *testing.T) {
 				Event: &compiler.Event{Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}},
 				CPU:   2, PID: 77, Time: 123456789, Values: tc.values,
 			}
-			p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "})
+			p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "}, newSymbols(namedSymbols))
 			require.NoError(t, p.event(ev))
 			want := "       123456789    2       77 f(" + tc.want + "\n                               );\n\n"
 			require.Equal(t, want, string(p.text))
@@ -76,7 +101,56 @@ func TestText(t *testing.T) {
 }
 
 func TestHeaderText(t *testing.T) {
-	p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "})
+	p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "}, nil)
 	p.header()
 	require.Equal(t, "            TIME  CPU      PID FUNCTION/ARGS\n", string(p.text))
+}
+
+// words are numbers of 8 bytes in memory.
+func words(numbers ...uint64) []byte {
+	var data []byte
+	for _, n := range numbers {
+		data = binary.LittleEndian.AppendUint64(data, n)
+	}
+	return data
+}
+
+const namedSymbols = `ffffffff81000000 T vfs_read
+ffffffff81000100 T exit_now
+ffffffff81000200 T next_to_it
+ffffffff81000300 T last
+ffffffffc0000000 t dummy_xmit	[dummy]
+ffffffffc0000100 t dummy_free	[dummy]
+`
+
+func newSymbols(text string) *symbols {
+	return &symbols{stderr: io.Discard, read: func() (*kallsyms.Table, error) {
+		return kallsyms.Read(strings.NewReader(text), nil)
+	}}
+}
+
+// Without addresses the reason is given, once.
+func TestHiddenSymbols(t *testing.T) {
+	var stderr bytes.Buffer
+	s := newSymbols("0000000000000000 T vfs_read\n")
+	s.stderr = &stderr
+	require.Empty(t, s.at(0xffffffff81000005))
+	require.Empty(t, s.caller(0xffffffff81000005))
+	require.Equal(t, "ksnoop: addresses are shown without names: "+kallsyms.ErrHidden.Error()+"\n", stderr.String())
+}
+
+// A tracepoint is named as in a spec; in a stack, names stand further right
+// the deeper the call.
+func TestNames(t *testing.T) {
+	p := newPrinter(btfdump.Options{}, nil)
+	tracepoint := &compiler.Probe{Func: &compiler.Function{Name: "tick", Tracepoint: true}}
+	inner := &compiler.Probe{Func: &compiler.Function{Name: "inner"}, Chain: &compiler.Chain{Level: 2}}
+	for probe, want := range map[*compiler.Probe]string{
+		tracepoint: "               0    0        0 tp:tick(\n                               );\n\n",
+		inner:      "               0    0        0     inner(\n                               );\n\n",
+	} {
+		p.text = nil
+		require.NoError(t, p.event(&runtime.Event{Event: &compiler.Event{Probe: probe}}))
+		require.Equal(t, want, string(p.text))
+	}
 }

@@ -6,21 +6,24 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
 func traceCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "trace",
-		Usage:     "trace functions until interrupted (the default)",
-		ArgsUsage: "SPEC...",
-		Flags:     append(commonFlags(), dumpFlags()...),
-		Action:    trace,
+		Name:        "trace",
+		Usage:       "trace functions until interrupted (the default)",
+		ArgsUsage:   "SPEC...",
+		Description: specExamples,
+		Flags:       slices.Concat(programFlags(), talkFlags(), dumpFlags()),
+		Action:      trace,
 	}
 }
 
@@ -29,16 +32,24 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	unit, kernel, err := compileTraces(c)
+	unit, k, err := prepare(c)
 	if err != nil {
 		return err
+	}
+	out := newPrinter(options, &symbols{read: k.Symbols, stderr: c.App.ErrWriter})
+	if needsSymbols(unit) {
+		out.symbols.load() // now, as events would wait for it
 	}
 	if c.Bool("debug") {
 		describe(c.App.ErrWriter, unit)
 	}
-	session, err := runtime.Load(unit, kernel)
+	session, err := runtime.Load(unit, k.Kernel)
+	var refused *runtime.VerifierError
+	if errors.As(err, &refused) {
+		describeRefusal(c.App.ErrWriter, unit, refused, c.Bool("debug"))
+	}
 	if err != nil {
-		return debugError(c, err)
+		return err
 	}
 	defer session.Close()
 	if err := attach(c, session, unit); err != nil {
@@ -51,34 +62,51 @@ func trace(c *cli.Context) error {
 		signal.Stop(interrupts) // a second one ends ksnoop at once
 		session.Stop()
 	}()
-	if err := show(c.App.Writer, session, newPrinter(options)); err != nil {
+	if err := show(c.App.Writer, session, out); err != nil {
 		return err
 	}
 	return reportLosses(c.App.ErrWriter, session, unit)
 }
 
-func compileTraces(c *cli.Context) (*compiler.Unit, *runtime.Kernel, error) {
+// prepare compiles the specs of the command line for the running kernel.
+func prepare(c *cli.Context) (*compiler.Unit, *kernel, error) {
 	traces, err := parse(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	kernel, target, err := openTarget(traces)
+	k, err := openKernel()
 	if err != nil {
 		return nil, nil, err
+	}
+	target, err := k.target(traces)
+	if err != nil {
+		return nil, nil, err
+	}
+	self, err := runtime.Self()
+	if err != nil {
+		return nil, nil, err
+	}
+	unit, err := compileTraces(c, traces, target, self)
+	return unit, k, err
+}
+
+// compileTraces compiles specs for a kernel. Process self is left out, if it
+// is not 0.
+func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target, self uint32) (*compiler.Unit, error) {
+	w, err := wishes(c)
+	if err != nil {
+		return nil, err
 	}
 	opts, err := compileOptions(c, target)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if opts.Self, err = runtime.Self(); err != nil {
-		return nil, nil, err
-	}
-	probes, err := resolve(traces, target)
+	opts.Self = self
+	plan, err := resolve(c, traces, target, w)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	unit, err := compiler.Compile(probes, opts)
-	return unit, kernel, err
+	return compiler.Compile(plan.Probes, opts)
 }
 
 // attach attaches what can be attached; that is an error only if nothing can.
@@ -88,9 +116,10 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 		return err
 	}
 	if err != nil {
-		for _, e := range split(err) {
-			fmt.Fprintf(c.App.ErrWriter, "ksnoop: %v; it is not traced\n", e)
-		}
+		printErrors(c.App.ErrWriter, err, "; it is not traced")
+	}
+	for _, note := range session.Notes() {
+		fmt.Fprintf(c.App.ErrWriter, "ksnoop: %s\n", note)
 	}
 	if c.Bool("verbose") || c.Bool("debug") {
 		fmt.Fprintf(c.App.ErrWriter, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
@@ -119,22 +148,4 @@ func show(w io.Writer, session *runtime.Session, out *printer) error {
 			return err
 		}
 	}
-}
-
-// reportLosses says for each function what could not be delivered.
-func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit) error {
-	counters, err := session.Counters()
-	if err != nil {
-		return err
-	}
-	for i, n := range counters {
-		name := unit.Events[i].Probe.Func.Name
-		if n.Lost > 0 {
-			fmt.Fprintf(w, "ksnoop: lost %d events of %s: the ring buffer was full; --pages makes it larger\n", n.Lost, name)
-		}
-		if n.NoRoom > 0 {
-			fmt.Fprintf(w, "ksnoop: missed %d calls of %s: too many calls were under way at once\n", n.NoRoom, name)
-		}
-	}
-	return nil
 }

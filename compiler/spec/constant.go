@@ -9,20 +9,38 @@ import (
 // lowest is the magnitude of the lowest constant, -2^63.
 const lowest = 1 << 63
 
-// constant parses an integer with an optional sign. It stands after the token
-// before.
-func (p *parser) constant(before token) (c Constant, err error) {
-	start := p.tok.at.Start
-	neg := p.tok.is("-")
-	if neg || p.tok.is("+") {
-		before = p.tok
+// constant parses what a value is compared with.
+func (p *parser) constant() (c Constant, err error) {
+	sign, start := "", p.tok.at.Start
+	if p.tok.is("-") || p.tok.is("+") {
+		sign = p.tok.text
 		if err := p.advance(); err != nil {
 			return c, err
 		}
 	}
-	if p.tok.kind != number {
-		return c, p.badConstant(before)
+	switch t := p.tok; {
+	case t.kind == number && isDuration(t.text):
+		c, err = p.duration(sign)
+	case t.kind == number:
+		c, err = p.integer(start, sign == "-")
+	case t.kind == name && t.text != "return" && t.text != "if" && sign != "+":
+		c, err = Constant{Kind: Name, Neg: sign == "-", Str: t.text, At: t.at}, p.advance()
+	case t.kind == quoted && sign == "" && t.text[0] == '"':
+		c, err = p.str()
+	case t.kind == quoted && sign == "":
+		c, err = p.char()
+	default:
+		return c, p.badConstant()
 	}
+	if err == nil {
+		c.At.Start = start
+		c.Text = p.text[start:c.At.End]
+	}
+	return c, err
+}
+
+// integer parses a number behind a sign at start, if there is one.
+func (p *parser) integer(start int, neg bool) (c Constant, err error) {
 	digits, base := radix(p.tok.text)
 	abs, err := strconv.ParseUint(digits, base, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -56,10 +74,17 @@ func (p *parser) badNumber(digits string, base int) error {
 	switch {
 	case digits == "":
 		return err.WithHint("hexadecimal digits belong after %s", text)
-	case strings.Contains(text, "."):
-		return err.WithHint("constants are integers")
+	case isDuration(text):
+		return err.WithHint("only $duration is compared with a time")
+	case meantUnit(text) != "":
+		amount, _, _ := cutUnit(text)
+		return err.WithHint("did you mean '%s%s'?", amount, meantUnit(text))
 	case only(plain, "01234567") && base == 8, only(plain, decimal) && base == 10, only(plain, hexadecimal) && base == 16:
 		return err.WithHint("leave out the suffix '%s'", digits[len(plain):])
+	case only(text, "numsh."+decimal) && strings.Trim(text[len(text)-1:], "smh") == "":
+		return err.WithHint("a time has one number, perhaps with a fraction, and one unit: 1.5s")
+	case strings.Contains(text, "."):
+		return err.WithHint("constants are integers")
 	case only(digits, decimal):
 		return err.WithHint("a leading 0 means octal; the decimal number is %s", strings.TrimLeft(digits, "0"))
 	case only(text, hexadecimal) && base == 10:

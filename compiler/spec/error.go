@@ -90,10 +90,13 @@ func printable(text string) string {
 }
 
 // quote returns text in quotes, cut to a length that fits into a message.
-func quote(text string) string {
+func quote(text string) string { return "'" + cut(text) + "'" }
+
+// cut returns text cut to a length that fits into a message.
+func cut(text string) string {
 	const longest = 60
 	if len(text) > longest {
-		text = text[:longest] + "..."
+		return text[:longest] + "..."
 	}
-	return "'" + text + "'"
+	return text
 }

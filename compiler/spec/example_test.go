@@ -27,3 +27,15 @@ func ExampleParse_error() {
 	//                  ^
 	//   did you mean '=='?
 }
+
+func ExampleParse_condition() {
+	trace, _ := spec.Parse("tcp_*((struct tcp_sock*)sk) if !(sk->sk_mark&0xf)&&($comm~\"ssh*\")")
+	fmt.Println(trace)
+	and := trace.Cond.(*spec.And)
+	fmt.Println(and.X)
+	fmt.Println(and.Y)
+	// Output:
+	// tcp_*((struct tcp_sock *)sk) if !(sk->sk_mark & 0xf) && $comm ~ "ssh*"
+	// !(sk->sk_mark & 0xf)
+	// $comm ~ "ssh*"
+}

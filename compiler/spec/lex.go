@@ -13,6 +13,7 @@ const (
 	end     kind = iota // the end of the text
 	name                // an identifier, 'return' and 'if' too
 	number              // a digit and all letters, digits and dots glued to it
+	quoted              // a string or a character, with its quotes
 	compare             // a run of = ! < >
 	punct               // "->", "&&", "||" or another single character
 )
@@ -29,10 +30,14 @@ func (t token) is(text string) bool { return t.kind == punct && t.text == text }
 
 // String returns t as it is called in messages.
 func (t token) String() string {
-	if t.kind == end {
+	switch t.kind {
+	case end:
 		return "the end of the spec"
+	case quoted:
+		return cut(t.text)
+	default:
+		return quote(t.text)
 	}
-	return quote(t.text)
 }
 
 // longestName is the kernel's limit, KSYM_NAME_LEN less the final 0 (Linux
@@ -45,18 +50,41 @@ type lexer struct {
 	pos  int
 }
 
+// function returns the next token; a name may have dots and wildcards in it.
+func (l *lexer) function() (token, error) {
+	last := l.pos
+	l.skip(isBlank)
+	start := l.pos
+	for l.skip(isPattern); l.class(); l.skip(isPattern) {
+	}
+	switch t := l.token(name, start); {
+	case t.text == "", t.text[0] == '.':
+		l.pos = last
+		return l.next()
+	case isDigit(t.text[0]):
+		t.kind = number
+		return t, nil
+	default:
+		return l.checkName(t)
+	}
+}
+
+// class moves on behind the brackets of a wildcard. It returns false if none
+// begin here, or if they are not closed.
+func (l *lexer) class() bool {
+	if l.pos == len(l.text) || l.text[l.pos] != '[' {
+		return false
+	}
+	l.skip(isInClass)
+	if l.pos == len(l.text) || l.text[l.pos] != ']' {
+		return false
+	}
+	l.pos++
+	return true
+}
+
 // next returns the next token. At the end it returns end, again and again.
 func (l *lexer) next() (token, error) {
-	return l.scan(isWord)
-}
-
-// function returns the next token; a name may have dots in it.
-func (l *lexer) function() (token, error) {
-	return l.scan(isDotted)
-}
-
-// scan returns the next token. A name goes on as long as inName holds.
-func (l *lexer) scan(inName func(byte) bool) (token, error) {
 	last := l.pos
 	l.skip(isBlank)
 	start := l.pos
@@ -68,13 +96,15 @@ func (l *lexer) scan(inName func(byte) bool) (token, error) {
 		l.skip(isDotted)
 		return l.token(number, start), nil
 	case isWord(c):
-		l.skip(inName)
+		l.skip(isWord)
 		return l.checkName(l.token(name, start))
 	case isCompare(c):
 		if l.skip(isCompare); l.pos > start {
 			return l.token(compare, start), nil
 		}
-	case c <= ' ' || c > '~':
+	case c == '"' || c == '\'':
+		return l.quoted()
+	case !isPrintable(c):
 		return token{}, l.foreign()
 	}
 	l.pos++
@@ -109,12 +139,13 @@ func (l *lexer) checkName(t token) (token, error) {
 var lookalikes = map[rune]string{
 	'\u00a0': "a plain blank",
 	'\u2010': "-", '\u2011': "-", '\u2012': "-", '\u2013': "-", '\u2014': "-", '\u2212': "-",
+	'\u2018': "'", '\u2019': "'", '\u201c': `"`, '\u201d': `"`, '\u00b5': "u", '\u03bc': "u",
 	'\u2192': "->", '\u2260': "!=", '\u2264': "<=", '\u2265': ">=",
 }
 
 // foreign returns the error for the character at the current position, which
 // is no printable ASCII.
-func (l *lexer) foreign() error {
+func (l *lexer) foreign() *Error {
 	r, size := utf8.DecodeRuneInString(l.text[l.pos:])
 	char := fmt.Sprintf("%U", r)
 	if r == utf8.RuneError && size == 1 {
@@ -132,3 +163,10 @@ func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
 func isWord(c byte) bool    { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDotted(c byte) bool  { return c == '.' || isWord(c) }
 func isCompare(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
+func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
+
+// isInClass reports whether c may stand between the brackets of a wildcard, or
+// opens them.
+func isInClass(c byte) bool { return isDotted(c) || strings.IndexByte("*?[!^-", c) >= 0 }
+
+func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }

@@ -1,10 +1,8 @@
 package spec
 
-import "slices"
-
 const (
 	longest = 64 << 10 // bytes in a spec
-	deepest = 64       // members in a value
+	deepest = 64       // members in a value, and nested parentheses, casts, * and !
 )
 
 // Parse parses a spec. Its error is always an [*Error].
@@ -21,140 +19,134 @@ func Parse(text string) (*Trace, error) {
 	return t, nil
 }
 
-// parser is a recursive descent parser with one token of lookahead. Each
-// method is called with tok at the first token of what it parses and leaves
-// tok behind the last.
+// parser is a recursive descent parser with one token of lookahead, but for
+// casts. Each method is called with tok at the first token of what it parses
+// and leaves tok behind the last.
 type parser struct {
 	lexer
-	tok token
+	tok   token
+	prev  token // the one before tok
+	depth int   // what is open of parentheses, casts, * and !
+	last  *Item // the latest that was parsed
+	cond  bool  // behind 'if'
 }
 
 // advance moves to the next token.
 func (p *parser) advance() (err error) {
+	p.prev = p.tok
 	p.tok, err = p.next()
 	return err
 }
 
-// trace parses a whole spec: a function and perhaps a list.
-func (p *parser) trace(t *Trace) (err error) {
-	if t.Func, err = p.funcName(); err != nil {
-		return err
-	}
-	if p.tok.kind == end {
-		return nil
-	}
-	if !p.tok.is("(") {
-		return p.badAfterFunc()
-	}
-	if t.Items, err = p.list(); err != nil {
-		return err
-	}
-	if p.tok.kind != end {
-		return p.badAfterList()
+// enter goes one level down. The limit keeps recursion over the tree, here and
+// in whoever reads it, within bounds.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > deepest {
+		return Errorf(p.text, p.tok.at, "more than %d parentheses, casts, '*' and '!' inside each other", deepest)
 	}
 	return nil
 }
 
-// funcName parses the function's name. It is the first token, and the only
-// one that may have dots in it.
-func (p *parser) funcName() (id Ident, err error) {
-	if p.tok, err = p.lexer.function(); err != nil {
-		return id, err
+func (p *parser) leave() { p.depth-- }
+
+// trace parses a whole spec: what to trace, perhaps a list and perhaps a
+// condition.
+func (p *parser) trace(t *Trace) error {
+	if err := p.target(t); err != nil {
+		return err
 	}
-	if p.tok.kind != name || p.tok.text == "return" || !suffixed(p.tok.text) {
-		return id, p.badFunc()
+	refuse := p.badAfterFunc
+	if p.tok.is("(") {
+		if err := p.list(t); err != nil {
+			return err
+		}
+		refuse = p.badAfterList
 	}
-	return p.ident()
+	if p.tok.word("if") {
+		if err := p.condition(t); err != nil {
+			return err
+		}
+		refuse = p.badAfterCond
+	}
+	if p.tok.kind != end {
+		return refuse()
+	}
+	return nil
+}
+
+// target parses a function or a tracepoint, and the module before it.
+func (p *parser) target(t *Trace) (err error) {
+	if err := p.first(); err != nil {
+		return err
+	}
+	id := Ident{p.tok.text, p.tok.at}
+	target := p.tok
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if !p.tok.is(":") {
+		t.Func = id
+		return p.checkFunc(target)
+	}
+	if t.Tracepoint = id.Name == "tp"; !t.Tracepoint {
+		t.Module = id
+		if err := p.checkModule(target); err != nil {
+			return err
+		}
+	}
+	return p.qualified(t)
+}
+
+// qualified parses the name behind the colon.
+func (p *parser) qualified(t *Trace) error {
+	if err := p.first(); err != nil {
+		return err
+	}
+	target := p.tok
+	t.Func = Ident{target.text, target.at}
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if p.tok.is(":") {
+		return p.secondColon(t)
+	}
+	return p.checkFunc(target)
+}
+
+// first moves to a name that may have dots and wildcards in it.
+func (p *parser) first() (err error) {
+	p.prev = p.tok
+	p.tok, err = p.function()
+	return err
+}
+
+// checkFunc refuses what is no name of a function or tracepoint.
+func (p *parser) checkFunc(t token) error {
+	if t.kind != name || t.text == "return" || !suffixed(t.text) {
+		return p.badFunc(t)
+	}
+	return p.checkGlob(t.text, func(at int) int { return t.at.Start + at })
+}
+
+// checkModule refuses what is no name of a module. One may begin with a digit:
+// 8021q.
+func (p *parser) checkModule(t token) error {
+	if t.kind != name && t.kind != number || t.text == "return" {
+		return p.badFunc(t)
+	}
+	for i := range len(t.text) {
+		if !isWord(t.text[i]) {
+			return Errorf(p.text, t.at, "%s is not the name of a module", t).
+				WithHint("only the function may have wildcards and dots: ext4:ext4_*")
+		}
+	}
+	return nil
 }
 
 // ident parses a name, which tok is known to be.
 func (p *parser) ident() (Ident, error) {
 	id := Ident{p.tok.text, p.tok.at}
 	return id, p.advance()
-}
-
-// list parses the items and the parentheses around them.
-func (p *parser) list() ([]*Item, error) {
-	open := p.tok
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	if p.tok.is(")") {
-		return nil, p.emptyList(open)
-	}
-	var items []*Item
-	for {
-		item, err := p.item()
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, item)
-		switch {
-		case p.tok.is(")"):
-			return items, p.advance()
-		case !p.tok.is(","):
-			return nil, p.badAfterItem(item)
-		}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// item parses a value and perhaps a comparison.
-func (p *parser) item() (*Item, error) {
-	value, err := p.value()
-	if err != nil || p.tok.kind != compare {
-		return &Item{Value: value}, err
-	}
-	pred, err := p.predicate()
-	return &Item{Value: value, Pred: pred}, err
-}
-
-// value parses an argument or return, and members of it.
-func (p *parser) value() (x Expr, err error) {
-	if p.tok.kind != name {
-		return nil, p.badValue()
-	}
-	id, err := p.ident()
-	x = &Arg{id}
-	if id.Name == "return" {
-		x = &Return{id.At}
-	}
-	for depth := 1; err == nil && p.tok.is("->"); depth++ {
-		if depth > deepest {
-			return nil, Errorf(p.text, p.tok.at, "a value with more than %d members", deepest)
-		}
-		x, err = p.member(x)
-	}
-	return x, err
-}
-
-// member parses an arrow and the member of x behind it.
-func (p *parser) member(x Expr) (Expr, error) {
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	if p.tok.kind != name {
-		return nil, p.badMember()
-	}
-	id, err := p.ident()
-	return &Member{x, id}, err
-}
-
-// predicate parses an operator and a constant.
-func (p *parser) predicate() (*Predicate, error) {
-	op := slices.Index(ops[:], p.tok.text)
-	if op < 0 {
-		return nil, p.badOp()
-	}
-	pred := &Predicate{Op: Op(op), OpAt: p.tok.at}
-	before := p.tok
-	err := p.advance()
-	if err == nil {
-		pred.Const, err = p.constant(before)
-	}
-	return pred, err
 }
 
 // suffixed reports whether a dotted name is one with suffixes: no part of it

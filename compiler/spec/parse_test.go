@@ -8,58 +8,179 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// accepted are specs with their canonical form.
+var accepted = []struct{ spec, canonical string }{
+	// A function alone.
+	{"vfs_read", "vfs_read"},
+	{" \t\n\v\f\r vfs_read \n", "vfs_read"},
+	{"_f0", "_f0"},
+	{"if", "if"},
+	{"copy_process.isra.0", "copy_process.isra.0"},
+	{"f.constprop.0.isra.12", "f.constprop.0.isra.12"},
+	{"__do_sys.llvm.7038", "__do_sys.llvm.7038"},
+	{"f.cold", "f.cold"},
+
+	// Values.
+	{"vfs_read(count)", "vfs_read(count)"},
+	{"vfs_read(return)", "vfs_read(return)"},
+	{"vfs_read(file,count,return)", "vfs_read(file, count, return)"},
+	{"copy_process.isra.0(pid)", "copy_process.isra.0(pid)"},
+	{"f(a,a,a)", "f(a, a, a)"},
+	{"f(a,b,c,d,e,g,h,i,j)", "f(a, b, c, d, e, g, h, i, j)"},
+	{"f(returned)", "f(returned)"},
+	{"\tf ( a , return\n) ", "f(a, return)"},
+
+	// Members. How deep one can go is not a matter of syntax.
+	{"f(skb->len)", "f(skb->len)"},
+	{"f(skb -> len)", "f(skb->len)"},
+	{"f(skb->dev->name)", "f(skb->dev->name)"},
+	{"f(return->flags)", "f(return->flags)"},
+	{"f(a" + strings.Repeat("->next", 64) + ")", "f(a" + strings.Repeat("->next", 64) + ")"},
+
+	// Operators.
+	{"f(a==5)", "f(a == 5)"},
+	{"f(a!=5)", "f(a != 5)"},
+	{"f(a<5)", "f(a < 5)"},
+	{"f(a<=5)", "f(a <= 5)"},
+	{"f(a>5)", "f(a > 5)"},
+	{"f(a>=5)", "f(a >= 5)"},
+	{"f(a->b>5,a->b<9)", "f(a->b > 5, a->b < 9)"},
+	{"f(return<0)", "f(return < 0)"},
+	{"ip_send_skb( skb->len > 100 , return )", "ip_send_skb(skb->len > 100, return)"},
+
+	// Constants keep their base; signs may stand apart.
+	{"f(a==0x5)", "f(a == 0x5)"},
+	{"f(a==0XfF)", "f(a == 0XfF)"},
+	{"f(a==010)", "f(a == 010)"},
+	{"f(a==-11)", "f(a == -11)"},
+	{"f(a<-5)", "f(a < -5)"},
+	{"f(a>-5)", "f(a > -5)"},
+	{"f(a==+5)", "f(a == 5)"},
+	{"f(a== - 5)", "f(a == -5)"},
+	{"f(a== -\n0x10)", "f(a == -0x10)"},
+	{"f(a==-0)", "f(a == 0)"},
+
+	// Modules, tracepoints and wildcards.
+	{"nf_tables:nft_do_chain", "nf_tables:nft_do_chain"},
+	{" ext4 : ext4_* ( inode )", "ext4:ext4_*(inode)"},
+	{"8021q:vlan_dev_open", "8021q:vlan_dev_open"},
+	{"m:f.isra.0", "m:f.isra.0"},
+	{"tp:sched_switch", "tp:sched_switch"},
+	{"tp : sched_*(prev) if prev->pid", "tp:sched_*(prev) if prev->pid"},
+	{"tp(a)", "tp(a)"},
+	{"tp if a", "tp if a"},
+	{"tcp_*", "tcp_*"},
+	{"*", "*"},
+	{"*foo(a)", "*foo(a)"},
+	{"?fs_[rw]*[!a-z_]", "?fs_[rw]*[!a-z_]"},
+	{"[a-f]*.isra.?", "[a-f]*.isra.?"},
+	{"f[a.b-]", "f[a.b-]"},
+	{"f[a[b]*(a)", "f[a[b]*(a)"},
+
+	// Values.
+	{"f(file.f_flags)", "f(file.f_flags)"},
+	{"f(a . b -> c [ 3 ] [ 0x10 ])", "f(a.b->c[3][16])"},
+	{"f(a[2147483648])", "f(a[2147483648])"},
+	{"f(*p)", "f(*p)"},
+	{"f(* * p->q)", "f(**p->q)"},
+	{"f((*p)->q)", "f((*p)->q)"},
+	{"f((*p)[1].x)", "f((*p)[1].x)"},
+	{"f(*(p[1]))", "f(*p[1])"},
+	{"f(((a)))", "f(a)"},
+	{"f((a)->b)", "f(a->b)"},
+	{"f((a.b).c)", "f(a.b.c)"},
+	{"f($comm, $ pid, $arg1, $arg255, $retval)", "f($comm, $pid, $arg1, $arg255, $retval)"},
+	{"f(@jiffies, @init_net.count)", "f(@jiffies, @init_net.count)"},
+	{"f(@per_cpu[1]->x)", "f(@per_cpu[1]->x)"},
+
+	// Casts take what follows.
+	{"f((struct sock*)sk)", "f((struct sock *)sk)"},
+	{"f((struct sock *)sk->x)", "f((struct sock *)sk->x)"},
+	{"f(((struct sock *)sk)->x)", "f(((struct sock *)sk)->x)"},
+	{"f(((struct sock *)(sk))->x)", "f(((struct sock *)sk)->x)"},
+	{"f((struct sock **)*sk)", "f((struct sock **)*sk)"},
+	{"f(*(struct sock **)sk)", "f(*(struct sock **)sk)"},
+	{"f((*(struct sock **)sk)->x)", "f((*(struct sock **)sk)->x)"},
+	{"f((const struct sock *const)sk)", "f((struct sock *)sk)"},
+	{"f((volatile u32 const * * volatile)a)", "f((u32 **)a)"},
+	{"f((u32)a)", "f((u32)a)"},
+	{"f((u32)(a))", "f((u32)a)"},
+	{"f((u32)$arg1, (u8)@x, (s8)return, (int)*p)", "f((u32)$arg1, (u8)@x, (s8)return, (int)*p)"},
+	{"f((u8)(u32)a)", "f((u8)(u32)a)"},
+	{"f((u32)((a)->b))", "f((u32)a->b)"},
+	{"f((unsigned   long\tint)a)", "f((unsigned long int)a)"},
+	{"f((long long)a)", "f((long long)a)"},
+	{"f((enum pid_type)a)", "f((enum pid_type)a)"},
+	{"f((union u *)a)", "f((union u *)a)"},
+	{"f((void *)a)", "f((void *)a)"},
+	{"f((a), (b))", "f(a, b)"},
+	{"f((a) == 5)", "f(a == 5)"},
+	{"f((a) & 5)", "f(a & 5)"},
+
+	// Formats.
+	{"f(a:x)", "f(a:x)"},
+	{"f(a : x , return : d)", "f(a:x, return:d)"},
+	{"f(skb->data:be == 5)", "f(skb->data:be == 5)"},
+	{"f(x:x)", "f(x:x)"},
+	{"f((a):u8)", "f(a:u8)"},
+	{"f(*p:s32 < -1)", "f(*p:s32 < -1)"},
+
+	// Operators and constants.
+	{"f(a&5)", "f(a & 5)"},
+	{`f(a~"eth*")`, `f(a ~ "eth*")`},
+	{`f(a ~ "")`, `f(a ~ "")`},
+	{`f(a ~ "[!a-z]\\*[-x]?")`, `f(a ~ "[!a-z]\\*[-x]?")`},
+	{"f(a == 'c', b != ' ')", "f(a == 'c', b != ' ')"},
+	{`f(a == '\n', b == '\0', c == '\'', d == '\x7f')`, `f(a == '\n', b == '\0', c == '\'', d == '\x7f')`},
+	{`f(a == "lo")`, `f(a == "lo")`},
+	{`f(a == "a\x41\t\n\"\\'\'\xff")`, `f(a == "aA\t\n\"\\''\xff")`},
+	{`f(a == "(a, b) && if")`, `f(a == "(a, b) && if")`},
+	{"f(a == TWA_RESUME)", "f(a == TWA_RESUME)"},
+	{"f(a == NULL, b == true)", "f(a == NULL, b == true)"},
+	{"f(a == - EAGAIN)", "f(a == -EAGAIN)"},
+	{"f(a & O_DIRECT)", "f(a & O_DIRECT)"},
+	{"f($duration > 10ms, $duration < 1.5s)", "f($duration > 10ms, $duration < 1.5s)"},
+
+	// Conditions.
+	{"f if a", "f if a"},
+	{"f(a)if(a)", "f(a) if a"},
+	{"f if a == 5", "f if a == 5"},
+	{"f(a) if a > 5 && b < 9 || return", "f(a) if a > 5 && b < 9 || return"},
+	{"f if a || b && c || d", "f if a || b && c || d"},
+	{"f if (a || b) && c", "f if (a || b) && c"},
+	{"f if a && (b || c)", "f if a && (b || c)"},
+	{"f if (a && b) && c", "f if a && b && c"},
+	{"f if a && (b && c)", "f if a && (b && c)"},
+	{"f if a || (b || c)", "f if a || (b || c)"},
+	{"f if (a && b) || (c && d)", "f if a && b || c && d"},
+	{"f if !a", "f if !a"},
+	{"f if !!a", "f if !!a"},
+	{"f if ! ! (a)", "f if !!a"},
+	{"f if !(a == 5)", "f if !(a == 5)"},
+	{"f if !(a && b)", "f if !(a && b)"},
+	{"f if !a->b && !(c)", "f if !a->b && !c"},
+	{"f if !(a)->b", "f if !a->b"},
+	{"f if !(!(a))", "f if !!a"},
+	{"f if !*p", "f if !*p"},
+	{"f if !(u8)a", "f if !(u8)a"},
+	{"f if (((a > 5)))", "f if a > 5"},
+	{"f if (a) > 5", "f if a > 5"},
+	{"f if ((a))->b[1].c:x == 5", "f if a->b[1].c:x == 5"},
+	{"f if ((a)->b) & 5", "f if a->b & 5"},
+	{"f if (*p)->x > 5", "f if (*p)->x > 5"},
+	{"f if ((struct sock *)sk)->x > 5", "f if ((struct sock *)sk)->x > 5"},
+	{"f if (u8)a > 5 && (struct s *)b", "f if (u8)a > 5 && (struct s *)b"},
+	{"f if (a) && b", "f if a && b"},
+	{"f if (a)", "f if a"},
+	{"f if a & b && c", "f if a & b && c"},
+	{"f if a & 4 || !(a & 8)", "f if a & 4 || !(a & 8)"},
+	{`f if $comm ~ "ssh*" && name == "eth0"`, `f if $comm ~ "ssh*" && name == "eth0"`},
+	{"if if a", "if if a"},
+	{"f(a->if) if a->if", "f(a->if) if a->if"},
+}
+
 func TestParse(t *testing.T) {
-	for _, test := range []struct{ spec, canonical string }{
-		// A function alone.
-		{"vfs_read", "vfs_read"},
-		{" \t\n\v\f\r vfs_read \n", "vfs_read"},
-		{"_f0", "_f0"},
-		{"if", "if"},
-		{"copy_process.isra.0", "copy_process.isra.0"},
-		{"f.constprop.0.isra.12", "f.constprop.0.isra.12"},
-		{"__do_sys.llvm.7038", "__do_sys.llvm.7038"},
-		{"f.cold", "f.cold"},
-
-		// Values.
-		{"vfs_read(count)", "vfs_read(count)"},
-		{"vfs_read(return)", "vfs_read(return)"},
-		{"vfs_read(file,count,return)", "vfs_read(file, count, return)"},
-		{"copy_process.isra.0(pid)", "copy_process.isra.0(pid)"},
-		{"f(a,a,a)", "f(a, a, a)"},
-		{"f(a,b,c,d,e,g,h,i,j)", "f(a, b, c, d, e, g, h, i, j)"},
-		{"f(returned)", "f(returned)"},
-		{"\tf ( a , return\n) ", "f(a, return)"},
-
-		// Members. How deep one can go is not a matter of syntax.
-		{"f(skb->len)", "f(skb->len)"},
-		{"f(skb -> len)", "f(skb->len)"},
-		{"f(skb->dev->name)", "f(skb->dev->name)"},
-		{"f(return->flags)", "f(return->flags)"},
-		{"f(a" + strings.Repeat("->next", 64) + ")", "f(a" + strings.Repeat("->next", 64) + ")"},
-
-		// Operators.
-		{"f(a==5)", "f(a == 5)"},
-		{"f(a!=5)", "f(a != 5)"},
-		{"f(a<5)", "f(a < 5)"},
-		{"f(a<=5)", "f(a <= 5)"},
-		{"f(a>5)", "f(a > 5)"},
-		{"f(a>=5)", "f(a >= 5)"},
-		{"f(a->b>5,a->b<9)", "f(a->b > 5, a->b < 9)"},
-		{"f(return<0)", "f(return < 0)"},
-		{"ip_send_skb( skb->len > 100 , return )", "ip_send_skb(skb->len > 100, return)"},
-
-		// Constants keep their base; signs may stand apart.
-		{"f(a==0x5)", "f(a == 0x5)"},
-		{"f(a==0XfF)", "f(a == 0XfF)"},
-		{"f(a==010)", "f(a == 010)"},
-		{"f(a==-11)", "f(a == -11)"},
-		{"f(a<-5)", "f(a < -5)"},
-		{"f(a>-5)", "f(a > -5)"},
-		{"f(a==+5)", "f(a == 5)"},
-		{"f(a== - 5)", "f(a == -5)"},
-		{"f(a== -\n0x10)", "f(a == -0x10)"},
-		{"f(a==-0)", "f(a == 0)"},
-	} {
+	for _, test := range accepted {
 		trace, err := Parse(test.spec)
 		require.NoError(t, err, test.spec)
 		require.Equal(t, test.canonical, trace.String(), test.spec)
@@ -96,6 +217,80 @@ func TestParseTree(t *testing.T) {
 	require.Equal(t, "return", source(trace.Items[1].Span()))
 }
 
+func TestParseTrees(t *testing.T) {
+	a := func(name string, start int) *Arg { return &Arg{Ident{name, Span{start, start + len(name)}}} }
+	number := func(text string, n uint64, start int) Constant {
+		return Constant{Text: text, Abs: n, At: Span{start, start + len(text)}}
+	}
+	for _, test := range []struct {
+		spec string
+		want Trace
+	}{
+		{"tp:x*", Trace{Tracepoint: true, Func: Ident{"x*", Span{3, 5}}}},
+		{"m : f", Trace{Module: Ident{"m", Span{0, 1}}, Func: Ident{"f", Span{4, 5}}}},
+		{"f(*(u8 *)a.b[2]:x)", Trace{Func: Ident{"f", Span{0, 1}}, Items: []*Item{{
+			Value: &Deref{
+				At: Span{2, 3},
+				X: &Cast{
+					At:   Span{3, 9},
+					Type: TypeName{Name: "u8", Stars: 1, At: Span{4, 8}},
+					X: &Index{
+						At: Span{12, 15},
+						N:  2,
+						X:  &Member{X: a("a", 9), Dot: true, Name: Ident{"b", Span{11, 12}}},
+					},
+				},
+			},
+			Format: Ident{"x", Span{16, 17}},
+		}}}},
+		{"f((*a)->b, $ pid, @x)", Trace{Func: Ident{"f", Span{0, 1}}, Items: []*Item{
+			{Value: &Member{X: &Deref{a("a", 4), Span{3, 4}}, Name: Ident{"b", Span{8, 9}}}},
+			{Value: &Builtin{Ident{"pid", Span{11, 16}}}},
+			{Value: &Global{Ident{"x", Span{18, 20}}}},
+		}}},
+		{"f if !a && b & 4 || (c)", Trace{Func: Ident{"f", Span{0, 1}}, Cond: &Or{
+			X: &And{
+				X: &Not{&Item{Value: a("a", 6)}, Span{5, 6}},
+				Y: &Item{
+					Value: a("b", 11),
+					Pred:  &Predicate{Op: Mask, OpAt: Span{13, 14}, Const: number("4", 4, 15)},
+				},
+			},
+			Y: &Item{Value: a("c", 21)},
+		}}},
+		{"f if a && (b || c)", Trace{Func: Ident{"f", Span{0, 1}}, Cond: &And{
+			X: &Item{Value: a("a", 5)},
+			Y: &Or{&Item{Value: a("b", 11)}, &Item{Value: a("c", 16)}},
+		}}},
+		{`f(a ~ "x*")`, Trace{Func: Ident{"f", Span{0, 1}}, Items: []*Item{{
+			Value: a("a", 2),
+			Pred: &Predicate{
+				Op: Glob, OpAt: Span{4, 5},
+				Const: Constant{Kind: String, Text: `"x*"`, Str: "x*", At: Span{6, 10}},
+			},
+		}}}},
+	} {
+		trace, err := Parse(test.spec)
+		require.NoError(t, err, test.spec)
+		test.want.Text = test.spec
+		require.Equal(t, &test.want, trace, test.spec)
+	}
+}
+
+func TestParseSpans(t *testing.T) {
+	text := "f(((u8 *)a)->b[1]:x == 'c', **p, $pid) if !(a > 5) || @x.y & FLAG && c"
+	trace, err := Parse(text)
+	require.NoError(t, err)
+	source := func(node interface{ Span() Span }) string { return text[node.Span().Start:node.Span().End] }
+	require.Equal(t, "(u8 *)a)->b[1]:x == 'c'", source(trace.Items[0]))
+	require.Equal(t, "**p", source(trace.Items[1]))
+	require.Equal(t, "$pid", source(trace.Items[2].Value))
+	or := trace.Cond.(*Or)
+	require.Equal(t, "!(a > 5", source(or.X))
+	require.Equal(t, "@x.y & FLAG && c", source(or.Y))
+	require.Equal(t, "@x.y & FLAG", source(or.Y.(*And).X))
+}
+
 func TestParseConstant(t *testing.T) {
 	for _, test := range []struct {
 		text string
@@ -127,16 +322,70 @@ func TestParseConstant(t *testing.T) {
 		trace, err := Parse("f(a == " + test.text + ")")
 		require.NoError(t, err, test.text)
 		c := trace.Items[0].Pred.Const
-		require.Equal(t, Constant{test.text, test.neg, test.abs, Span{7, 7 + len(test.text)}}, c)
+		require.Equal(t, Constant{Text: test.text, Neg: test.neg, Abs: test.abs, At: Span{7, 7 + len(test.text)}}, c)
+	}
+}
+
+func TestParseConstantKinds(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want Constant
+	}{
+		{"'c'", Constant{Abs: 'c'}},
+		{`'\n'`, Constant{Abs: '\n'}},
+		{`'\t'`, Constant{Abs: '\t'}},
+		{`'\0'`, Constant{}},
+		{`'\\'`, Constant{Abs: '\\'}},
+		{`'\''`, Constant{Abs: '\''}},
+		{`'"'`, Constant{Abs: '"'}},
+		{`'\xfF'`, Constant{Abs: 255}},
+		{`""`, Constant{Kind: String}},
+		{`"eth0"`, Constant{Kind: String, Str: "eth0"}},
+		{`"\"\\\n\t\x7f'"`, Constant{Kind: String, Str: "\"\\\n\t\x7f'"}},
+		{"TWA_RESUME", Constant{Kind: Name, Str: "TWA_RESUME"}},
+		{"NULL", Constant{Kind: Name, Str: "NULL"}},
+		{"-EAGAIN", Constant{Kind: Name, Str: "EAGAIN", Neg: true}},
+		{"- EAGAIN", Constant{Kind: Name, Str: "EAGAIN", Neg: true}},
+		{"0s", Constant{Kind: Duration}},
+		{"1ns", Constant{Kind: Duration, Abs: 1}},
+		{"010us", Constant{Kind: Duration, Abs: 10_000}},
+		{"10ms", Constant{Kind: Duration, Abs: 10_000_000}},
+		{"1.5s", Constant{Kind: Duration, Abs: 1_500_000_000}},
+		{"0.000000001s", Constant{Kind: Duration, Abs: 1}},
+		{"1.50m", Constant{Kind: Duration, Abs: 90_000_000_000}},
+		{"24h", Constant{Kind: Duration, Abs: 86_400_000_000_000}},
+		{"18446744073709551615ns", Constant{Kind: Duration, Abs: math.MaxUint64}},
+	} {
+		trace, err := Parse("f(a == " + test.text + ")")
+		require.NoError(t, err, test.text)
+		test.want.Text, test.want.At = test.text, Span{7, 7 + len(test.text)}
+		require.Equal(t, test.want, trace.Items[0].Pred.Const)
 	}
 }
 
 func TestPrintBuiltTree(t *testing.T) {
-	trace := &Trace{Func: Ident{Name: "f"}, Items: []*Item{{
-		Value: &Member{X: &Return{}, Name: Ident{Name: "len"}},
-		Pred:  &Predicate{Op: Lt, Const: Constant{Neg: true, Abs: 1 << 63}},
-	}}}
-	require.Equal(t, "f(return->len < -9223372036854775808)", trace.String())
+	arg := func(name string) *Arg { return &Arg{Ident{Name: name}} }
+	item := func(name string) *Item { return &Item{Value: arg(name)} }
+	number := &Predicate{Op: Lt, Const: Constant{Neg: true, Abs: 1 << 63}}
+	for _, test := range []struct {
+		trace Trace
+		want  string
+	}{
+		{Trace{Items: []*Item{{Value: &Member{X: &Return{}, Name: Ident{Name: "len"}}, Pred: number}}},
+			"f(return->len < -9223372036854775808)"},
+		{Trace{Items: []*Item{{Value: &Index{X: &Cast{Type: TypeName{Name: "u8", Stars: 2}, X: &Deref{X: arg("a")}}}}}},
+			"f(((u8 **)*a)[0])"},
+		{Trace{Cond: &Item{Value: arg("a"), Pred: &Predicate{Op: Gt, Const: Constant{Kind: Duration, Abs: 5}}}},
+			"f if a > 5ns"},
+		{Trace{Cond: &Not{X: &And{&Or{item("a"), item("b")}, &Not{X: &Item{Value: arg("c"), Pred: number}}}}},
+			"f if !((a || b) && !(c < -9223372036854775808))"},
+	} {
+		test.trace.Func.Name = "f"
+		require.Equal(t, test.want, test.trace.String())
+		again, err := Parse(test.want)
+		require.NoError(t, err)
+		require.Equal(t, bare(&test.trace), bare(again))
+	}
 	require.Equal(t, "Op(9)", Op(9).String())
 }
 
@@ -147,6 +396,9 @@ func TestParseLimits(t *testing.T) {
 a value with more than 64 members
   ...xt->next->next->next->next->next->next->next->next->next->next->next->next->next->next->next)
                                                                                            ^^`[1:])
+
+	_, err = Parse("f((a" + strings.Repeat("->a", 60) + ")" + strings.Repeat("[1]", 5) + ")")
+	require.ErrorContains(t, err, "a value with more than 64 members\n")
 
 	list := "f(" + strings.Repeat("a,", 32000) + "a)"
 	trace, err := Parse(list)
@@ -160,6 +412,61 @@ a value with more than 64 members
 
 	_, err = Parse(strings.Repeat("f", 64<<10+1))
 	require.ErrorContains(t, err, "the spec has 65537 bytes, the limit is 65536\n")
+}
+
+func TestParseNesting(t *testing.T) {
+	for _, test := range []struct{ before, open, inner, closing, after string }{
+		{"f(", "*", "a", "", ")"},
+		{"f(", "(", "a", ")", ")"},
+		{"f(", "(u8)", "a", "", ")"},
+		{"f if ", "!", "a", "", ""},
+		{"f if ", "(", "a > 5", ")", ""},
+		{"f if ", "(", "a", ")", " > 5"},
+		{"f if ", "!(", "a > 5", ")", ""},
+	} {
+		nested := func(n int) string {
+			n /= strings.Count(test.open, "!(") + 1
+			return test.before + strings.Repeat(test.open, n) + test.inner + strings.Repeat(test.closing, n) + test.after
+		}
+		_, err := Parse(nested(64))
+		require.NoError(t, err)
+		_, err = Parse(nested(66))
+		require.ErrorContains(t, err, "more than 64 parentheses, casts, '*' and '!' inside each other\n")
+	}
+}
+
+// TestParseLong: the time to parse and to print grows with the length alone,
+// however the text looks.
+func TestParseLong(t *testing.T) {
+	const n = 8000
+	for _, test := range []struct{ spec, err string }{
+		{"f if a" + strings.Repeat(" && a", n), ""},
+		{"f if a" + strings.Repeat(" || a", n), ""},
+		{"f if a" + strings.Repeat(" && a || a", n/2), ""},
+		{"f if a" + strings.Repeat(" && (a)", n), ""},
+		{"f if (a" + strings.Repeat(" a", n), "expected '&&', '||' or ')', not 'a'"},
+		{"f if (a" + strings.Repeat("*", n), "expected '&&', '||' or ')', not '*'"},
+		{"f if (a)" + strings.Repeat(" && (b *)", n/2), "a value is missing after the cast"},
+		{"f if " + strings.Repeat("(", 3*n), "inside each other"},
+		{"f if " + strings.Repeat("!", 3*n), "inside each other"},
+		{"f(" + strings.Repeat("*", 3*n), "inside each other"},
+		{"f(a == " + strings.Repeat("9", 5*n) + "ns", "is out of range"},
+		{"f(a == 0." + strings.Repeat("0", 5*n) + "1s", "no whole number"},
+		{"f(a == \"" + strings.Repeat("b", 255) + "\")", ""},
+		{"f(a == \"" + strings.Repeat("b", 256) + "\")", "a string of 256 bytes is longer than the limit (255)"},
+		{"f(a ~ \"" + strings.Repeat("[a-z]", 30) + strings.Repeat("?", 30) + "\")", ""},
+		{"f(a ~ \"" + strings.Repeat("*", 200) + "\")", ""},
+	} {
+		trace, err := Parse(test.spec)
+		if test.err != "" {
+			require.ErrorContains(t, err, test.err)
+			continue
+		}
+		require.NoError(t, err)
+		again, err := Parse(trace.String())
+		require.NoError(t, err)
+		require.Equal(t, trace.String(), again.String())
+	}
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -1,12 +1,13 @@
 package spec
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// ops are the comparison operators as they are written.
-var ops = [...]string{Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">="}
+// ops are the operators as they are written.
+var ops = [...]string{Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", Mask: "&", Glob: "~"}
 
 // String returns o as it is written in a spec.
 func (o Op) String() string {
@@ -18,22 +19,42 @@ func (o Op) String() string {
 
 // String returns t in canonical form, which parses to t again.
 func (t *Trace) String() string {
-	if len(t.Items) == 0 {
-		return t.Func.Name
+	text := t.Target()
+	if len(t.Items) > 0 {
+		items := make([]string, len(t.Items))
+		for i, item := range t.Items {
+			items[i] = item.String()
+		}
+		text += "(" + strings.Join(items, ", ") + ")"
 	}
-	items := make([]string, len(t.Items))
-	for i, item := range t.Items {
-		items[i] = item.String()
+	if t.Cond != nil {
+		text += " if " + t.Cond.String()
 	}
-	return t.Func.Name + "(" + strings.Join(items, ", ") + ")"
+	return text
 }
 
-// String returns i in canonical form: "skb->len > 100".
-func (i *Item) String() string {
-	if i.Pred == nil {
-		return i.Value.String()
+// Target returns what t traces, with the module: "ext4:ext4_*".
+func (t *Trace) Target() string {
+	switch {
+	case t.Tracepoint:
+		return "tp:" + t.Func.Name
+	case t.Module.Name != "":
+		return t.Module.Name + ":" + t.Func.Name
+	default:
+		return t.Func.Name
 	}
-	return i.Value.String() + " " + i.Pred.String()
+}
+
+// String returns i in canonical form: "skb->len:x > 100".
+func (i *Item) String() string {
+	text := i.Value.String()
+	if i.Format.Name != "" {
+		text += ":" + i.Format.Name
+	}
+	if i.Pred != nil {
+		text += " " + i.Pred.String()
+	}
+	return text
 }
 
 // String returns p in canonical form: "> 100".
@@ -45,39 +66,127 @@ func (a *Arg) String() string { return a.Name.Name }
 // String returns "return".
 func (r *Return) String() string { return "return" }
 
-// String returns m in canonical form: "skb->dev->name".
-func (m *Member) String() string { return m.X.String() + "->" + m.Name.Name }
+// String returns "$" and the name.
+func (b *Builtin) String() string { return "$" + b.Name.Name }
 
-// String returns c without blanks and without a plus sign, in the base that it
-// was written in.
+// String returns "@" and the name.
+func (g *Global) String() string { return "@" + g.Name.Name }
+
+// String returns m in canonical form: "skb->dev->name".
+func (m *Member) String() string {
+	if m.Dot {
+		return operand(m.X) + "." + m.Name.Name
+	}
+	return operand(m.X) + "->" + m.Name.Name
+}
+
+// String returns i in canonical form: "name[0]".
+func (i *Index) String() string {
+	return operand(i.X) + "[" + strconv.FormatUint(i.N, 10) + "]"
+}
+
+// String returns d in canonical form: "*skb->dev".
+func (d *Deref) String() string { return "*" + d.X.String() }
+
+// String returns c in canonical form: "(struct sock *)sk".
+func (c *Cast) String() string { return "(" + c.Type.String() + ")" + c.X.String() }
+
+// String returns t in canonical form: "struct sock *".
+func (t TypeName) String() string {
+	if t.Stars == 0 {
+		return t.Name
+	}
+	return t.Name + " " + strings.Repeat("*", t.Stars)
+}
+
+// operand returns x as what a member or an element is taken of.
+func operand(x Expr) string {
+	switch x.(type) {
+	case *Deref, *Cast:
+		return "(" + x.String() + ")"
+	default:
+		return x.String()
+	}
+}
+
+// String returns a in canonical form: "a && (b || c)".
+func (a *And) String() string {
+	var x Cond = a
+	var terms []string // the last one first; a long chain is deep to the left
+	for and, ok := a, true; ok; and, ok = x.(*And) {
+		terms = append(terms, closed(and.Y, test))
+		x = and.X
+	}
+	terms = append(terms, closed(x, conjunction))
+	slices.Reverse(terms)
+	return strings.Join(terms, " && ")
+}
+
+// String returns o in canonical form: "a || b && c".
+func (o *Or) String() string {
+	var x Cond = o
+	var terms []string // the last one first; a long chain is deep to the left
+	for or, ok := o, true; ok; or, ok = x.(*Or) {
+		terms = append(terms, closed(or.Y, conjunction))
+		x = or.X
+	}
+	terms = append(terms, x.String())
+	slices.Reverse(terms)
+	return strings.Join(terms, " || ")
+}
+
+// String returns n in canonical form: "!(a == 5)".
+func (n *Not) String() string { return "!" + closed(n.X, unary) }
+
+// binding is how tight a condition holds together without parentheses.
+type binding int
+
+const (
+	disjunction binding = iota // a || b
+	conjunction                // a && b
+	test                       // a == b
+	unary                      // !a, a
+)
+
+func bindingOf(x Cond) binding {
+	switch x := x.(type) {
+	case *Or:
+		return disjunction
+	case *And:
+		return conjunction
+	case *Item:
+		if x.Pred != nil {
+			return test
+		}
+	}
+	return unary
+}
+
+// closed returns x, in parentheses if it holds together less than that.
+func closed(x Cond, least binding) string {
+	if bindingOf(x) < least {
+		return "(" + x.String() + ")"
+	}
+	return x.String()
+}
+
+// String returns c without blanks and without a plus sign, numbers in the base
+// that they were written in.
 func (c Constant) String() string {
-	digits := strings.TrimLeft(c.Text, "+- \t\n\v\f\r")
-	if digits == "" {
-		digits = strconv.FormatUint(c.Abs, 10)
+	text := strings.TrimLeft(c.Text, "+- \t\n\v\f\r")
+	switch {
+	case c.Kind == String:
+		return `"` + escape(c.Str, '"') + `"`
+	case c.Kind == Name:
+		text = c.Str
+	case text != "":
+	case c.Kind == Duration:
+		text = strconv.FormatUint(c.Abs, 10) + "ns"
+	default:
+		text = strconv.FormatUint(c.Abs, 10)
 	}
 	if c.Neg {
-		return "-" + digits
+		return "-" + text
 	}
-	return digits
+	return text
 }
-
-// Span returns the place of the item with its predicate.
-func (i *Item) Span() Span {
-	at := i.Value.Span()
-	if i.Pred != nil {
-		at.End = i.Pred.Span().End
-	}
-	return at
-}
-
-// Span returns the place of the operator and the constant.
-func (p *Predicate) Span() Span { return Span{p.OpAt.Start, p.Const.At.End} }
-
-// Span returns the place of the name.
-func (a *Arg) Span() Span { return a.Name.At }
-
-// Span returns the place of the word return.
-func (r *Return) Span() Span { return r.At }
-
-// Span returns the place of the whole chain, from the argument on.
-func (m *Member) Span() Span { return Span{m.X.Span().Start, m.Name.At.End} }

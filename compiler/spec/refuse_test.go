@@ -46,10 +46,6 @@ the function is missing
 expected a function name, not '->'
   ->a
   ^^`},
-	{"*foo", `
-expected a function name, not '*'
-  *foo
-  ^`},
 	{".foo", `
 expected a function name, not '.'
   .foo
@@ -71,7 +67,7 @@ a spec names one function
 expected '(', not 'g'
   f g
     ^
-  values belong in parentheses, for example vfs_read(count > 5)`},
+  values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5`},
 	{"f+g", `
 expected '(', not '+'
   f+g
@@ -80,12 +76,12 @@ expected '(', not '+'
 expected '(', not '>'
   f > 5
     ^
-  values belong in parentheses, for example vfs_read(count > 5)`},
+  values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5`},
 	{"f->a", `
 expected '(', not '->'
   f->a
    ^^
-  values belong in parentheses, for example vfs_read(count > 5)`},
+  values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5`},
 
 	// Parentheses and commas. The first ksnoop takes f(a and f(a,,b).
 	{"f()", `
@@ -132,35 +128,34 @@ the list of values is empty
   f(a))
       ^`},
 	{"f((a)", `
-'(' inside the list of values
+')' is missing
   f((a)
-    ^
-  leave out the inner parentheses`},
+       ^
+  close the list of values with ')'`},
 	{"f(a(", `
-'(' inside the list of values
+expected ',' or ')', not '('
   f(a(
-     ^
-  leave out the inner parentheses`},
+     ^`},
 	{"f(a)(b)", `
 '(' after the closing ')'
   f(a)(b)
       ^
-  a spec ends with its list of values`},
+  only 'if' and a condition may follow the list of values`},
 	{"f(a)x", `
 'x' after the closing ')'
   f(a)x
       ^
-  a spec ends with its list of values`},
+  only 'if' and a condition may follow the list of values`},
 	{"f(a), b", `
 ',' after the closing ')'
   f(a), b
       ^
-  a spec ends with its list of values`},
+  only 'if' and a condition may follow the list of values`},
 	{"f(a) 5", `
 '5' after the closing ')'
   f(a) 5
        ^
-  a spec ends with its list of values`},
+  only 'if' and a condition may follow the list of values`},
 	{"f(,a)", `
 a value is missing before ','
   f(,a)
@@ -192,12 +187,12 @@ expected an operator, ',' or ')', not '5'
   f(a 5)
       ^`},
 	{"f(5)", `
-expected an argument or 'return', not '5'
+expected a value, not '5'
   f(5)
     ^
   a constant stands behind an operator: count > 5`},
 	{"f(5 < a)", `
-expected an argument or 'return', not '5'
+expected a value, not '5'
   f(5 < a)
     ^
   a constant stands behind an operator: count > 5`},
@@ -206,17 +201,19 @@ a value is missing before '>'
   f(> 5)
     ^`},
 	{"f(!a)", `
-expected an argument or 'return', not '!'
+expected a value, not '!'
   f(!a)
-    ^`},
+    ^
+  conditions stand behind 'if': vfs_read(count) if !count`},
 	{"f(= 5)", `
-expected an argument or 'return', not '='
+expected a value, not '='
   f(= 5)
     ^`},
 	{"f(-a)", `
-expected an argument or 'return', not '-'
+expected a value, not '-'
   f(-a)
-    ^`},
+    ^
+  there is no arithmetic`},
 	{"f(a - 5)", `
 expected ',' or ')', not '-'
   f(a - 5)
@@ -304,14 +301,14 @@ expected a member after '->', not '->'
 '<<' is not a comparison
   f(a << 5)
       ^^
-  the comparisons are == != < <= > >=`},
+  the comparisons are == != < <= > >= & ~`},
 	{"f(a ==! 5)", `
 '==!' is not a comparison
   f(a ==! 5)
       ^^^
-  the comparisons are == != < <= > >=`},
+  the comparisons are == != < <= > >= & ~`},
 	{"f(a > = 5)", `
-expected a number after '>', not '='
+expected a constant after '>', not '='
   f(a > = 5)
         ^
   write '>=' without a blank`},
@@ -326,7 +323,7 @@ expected a number after '>', not '='
       ^
   did you mean '!='?`},
 	{"f(a < > 5)", `
-expected a number after '<', not '>'
+expected a constant after '<', not '>'
   f(a < > 5)
         ^`},
 	{"f(a > 5 < 9)", `
@@ -435,19 +432,19 @@ expected ',' or ')', not '0'
 
 	// Constants that are missing or no numbers.
 	{"f(a ==", `
-a number is missing after '=='
+a constant is missing after '=='
   f(a ==
         ^`},
 	{"f(a ==)", `
-a number is missing after '=='
+a constant is missing after '=='
   f(a ==)
         ^`},
 	{"f(a == , b)", `
-a number is missing after '=='
+a constant is missing after '=='
   f(a == , b)
          ^`},
 	{"f(a == -)", `
-a number is missing after '-'
+a constant is missing after '-'
   f(a == -)
           ^`},
 	{"f(a == --5)", `
@@ -458,121 +455,43 @@ expected a number after '-', not '-'
 expected a number after '+', not '-'
   f(a == +-5)
           ^`},
-	{"f(a == NULL)", `
-expected a number after '==', not 'NULL'
-  f(a == NULL)
-         ^^^^
-  write 0`},
-	{"f(a == true)", `
-expected a number after '==', not 'true'
-  f(a == true)
-         ^^^^
-  write 1`},
-	{"f(a == TWA_RESUME)", `
-expected a number after '==', not 'TWA_RESUME'
-  f(a == TWA_RESUME)
-         ^^^^^^^^^^
-  constants are integers: 10, -1, 0xff or, in octal, 0644`},
-	{"f(a == -EAGAIN)", `
-expected a number after '-', not 'EAGAIN'
-  f(a == -EAGAIN)
-          ^^^^^^
-  constants are integers: 10, -1, 0xff or, in octal, 0644`},
 	{"f(a == (5))", `
-expected a number after '==', not '('
+expected a constant after '==', not '('
   f(a == (5))
-         ^`},
-	{`f(a == "lo")`, `
-'"' is not part of the spec language
-  f(a == "lo")
          ^
-  constants are integers`},
-	{"f(a == 'x')", `
-''' is not part of the spec language
-  f(a == 'x')
-         ^
-  constants are integers`},
+  a constant stands without parentheses and casts`},
 
 	// Not in the language.
-	{"f(a.b)", `
-'.' is not part of the spec language
-  f(a.b)
-     ^
-  a member of what a pointer points to is reached with '->'`},
-	{"f(file->f_path.dentry)", `
-'.' is not part of the spec language
-  f(file->f_path.dentry)
-                ^
-  a member of what a pointer points to is reached with '->'`},
-	{"f(a[3])", `
-'[' is not part of the spec language
-  f(a[3])
-     ^`},
-	{"f(a & 5)", `
-'&' is not part of the spec language
-  f(a & 5)
-      ^`},
 	{"f(a == 5 && b)", `
-'&&' is not part of the spec language
+expected ',' or ')', not '&&'
   f(a == 5 && b)
            ^^
   separate comparisons with ','; all of them must hold`},
 	{"f(a || b)", `
-'||' is not part of the spec language
+expected ',' or ')', not '||'
   f(a || b)
-      ^^`},
+      ^^
+  conditions with '||' stand behind 'if': vfs_read(count) if count > 5 || count == 1`},
 	{"f(a); g", `
 ';' after the closing ')'
   f(a); g
       ^
-  a spec ends with its list of values`},
+  only 'if' and a condition may follow the list of values`},
 	{"f(a; b)", `
 ';' is not part of the spec language
   f(a; b)
      ^
   separate values with ',', and quote each function with its values`},
-	{"f(a) if a > 5", `
-'if' is not part of the spec language
-  f(a) if a > 5
-       ^^
-  compare inside the parentheses: vfs_read(count > 5)`},
-	{"f if a", `
-'if' is not part of the spec language
-  f if a
-    ^^
-  compare inside the parentheses: vfs_read(count > 5)`},
-	{"f(a:x)", `
-':' is not part of the spec language
-  f(a:x)
-     ^`},
-	{"m:f", `
-':' is not part of the spec language
-  m:f
-   ^`},
-	{"tcp_*", `
-'*' is not part of the spec language
-  tcp_*
-      ^`},
-	{"f(*a)", `
-'*' is not part of the spec language
-  f(*a)
-    ^`},
 	{"f(&a)", `
-'&' is not part of the spec language
+a value is missing before '&'
   f(&a)
-    ^`},
-	{"f($comm)", `
-'$' is not part of the spec language
-  f($comm)
-    ^`},
-	{"f(@jiffies)", `
-'@' is not part of the spec language
-  f(@jiffies)
-    ^`},
+    ^
+  the address of something is not a value`},
 	{"f(a ~ b)", `
-'~' is not part of the spec language
+expected a string after '~', not 'b'
   f(a ~ b)
-      ^`},
+        ^
+  write "b"`},
 	{"f(a{b})", `
 '{' is not part of the spec language
   f(a{b})
@@ -586,13 +505,1292 @@ expected a number after '==', not '('
   f(\a)
     ^`},
 	{"f(a % 2)", `
-'%' is not part of the spec language
+expected ',' or ')', not '%'
   f(a % 2)
-      ^`},
+      ^
+  there is no arithmetic`},
 	{"f(a ? b)", `
 '?' is not part of the spec language
   f(a ? b)
+      ^
+  wildcards belong in the function's name, or in a string behind '~'`},
+
+	// Modules, tracepoints and wildcards.
+	{"m:", `
+a name is missing after ':'
+  m:
+    ^`},
+	{"tp:", `
+a name is missing after ':'
+  tp:
+     ^`},
+	{":f", `
+expected a function name, not ':'
+  :f
+  ^`},
+	{"m:return", `
+the function is missing
+  m:return
+    ^^^^^^
+  'return' belongs in the parentheses after a function name: vfs_read(return)`},
+	{"m:5f", `
+a function name cannot begin with a digit
+  m:5f
+    ^^`},
+	{"m:(a)", `
+expected a function name, not '('
+  m:(a)
+    ^`},
+	{"m:a:f", `
+a second ':'
+  m:a:f
+     ^
+  a spec is one function, perhaps with its module: ext4:ext4_sync_file`},
+	{"a.b:f", `
+'a.b' is not the name of a module
+  a.b:f
+  ^^^
+  only the function may have wildcards and dots: ext4:ext4_*`},
+	{"ext*:f", `
+'ext*' is not the name of a module
+  ext*:f
+  ^^^^
+  only the function may have wildcards and dots: ext4:ext4_*`},
+	{"return:f", `
+the function is missing
+  return:f
+  ^^^^^^
+  'return' belongs in the parentheses after a function name: vfs_read(return)`},
+	{"tp:sched:sched_switch", `
+a tracepoint is named without its group
+  tp:sched:sched_switch
+     ^^^^^
+  write tp:sched_switch`},
+	{"tp:a:", `
+a second ':'
+  tp:a:
       ^`},
+	{"tcp_[a-z", `
+the '[' has no closing ']'
+  tcp_[a-z
+      ^`},
+	{"tcp_[ab c]*", `
+the '[' has no closing ']'
+  tcp_[ab c]*
+      ^`},
+	{"tcp_[a b[c]", `
+the '[' has no closing ']'
+  tcp_[a b[c]
+      ^`},
+	{"tcp_[\x00[c]", `
+U+0000 at position 6: a spec is plain ASCII text
+  tcp_[?[c]
+       ^`},
+	{"tcp_[]", `
+nothing is between '[' and ']'
+  tcp_[]
+      ^^`},
+	{"tcp_[!]*", `
+nothing is between '[' and ']'
+  tcp_[!]*
+      ^^^`},
+	{"tcp_[^a]*", `
+a '^' after '['
+  tcp_[^a]*
+      ^^^^
+  everything but some is written [!a]`},
+	{"tcp_[z-a]*", `
+the range z-a is backwards
+  tcp_[z-a]*
+      ^^^^^`},
+	{"tcp_]", `
+expected '(', not ']'
+  tcp_]
+      ^`},
+	{"tcp_ *", `
+expected '(', not '*'
+  tcp_ *
+       ^
+  there are no blanks in a name with wildcards`},
+	{"f .cold", `
+expected '(', not '.'
+  f .cold
+    ^
+  values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5`},
+	{"foo.*..", `
+'foo.*..' has a dot too many
+  foo.*..
+  ^^^^^^^`},
+	{"f IF a", `
+expected '(', not 'IF'
+  f IF a
+    ^^
+  did you mean 'if'?`},
+	{"f \"a\"", `
+expected '(', not "a"
+  f "a"
+    ^^^`},
+
+	// Values.
+	{"f(a..b)", `
+expected a member after '.', not '.'
+  f(a..b)
+      ^`},
+	{"f(a.)", `
+a member is missing after '.'
+  f(a.)
+      ^`},
+	{"f(a.5)", `
+expected a member after '.', not '5'
+  f(a.5)
+      ^`},
+	{"f(a->b.)", `
+a member is missing after '.'
+  f(a->b.)
+         ^`},
+	{"f(a->*b)", `
+expected a member after '->', not '*'
+  f(a->*b)
+       ^`},
+	{"f(a[])", `
+a number is missing after '['
+  f(a[])
+      ^`},
+	{"f(a[)", `
+expected a number after '[', not ')'
+  f(a[)
+      ^
+  an index is constant: name[0]`},
+	{"f(a[", `
+a number is missing after '['
+  f(a[
+      ^`},
+	{"f(a[i])", `
+expected a number after '[', not 'i'
+  f(a[i])
+      ^
+  an index is constant: name[0]`},
+	{"f(a[-1])", `
+expected a number after '[', not '-'
+  f(a[-1])
+      ^
+  an index goes from 0 to 2147483648 (2^31)`},
+	{"f(a[1)", `
+']' is missing
+  f(a[1)
+       ^`},
+	{"f(a[1", `
+']' is missing
+  f(a[1
+       ^`},
+	{"f(a[1+2])", `
+expected ']', not '+'
+  f(a[1+2])
+       ^
+  there is no arithmetic`},
+	{"f(a[1][2)", `
+']' is missing
+  f(a[1][2)
+          ^`},
+	{"f(a[08])", `
+'08' is not a number
+  f(a[08])
+      ^^
+  a leading 0 means octal; the decimal number is 8`},
+	{"f(a['x'])", `
+expected a number after '[', not 'x'
+  f(a['x'])
+      ^^^
+  an index is constant: name[0]`},
+	{"f(a[1ms])", `
+'1ms' is not a number
+  f(a[1ms])
+      ^^^
+  only $duration is compared with a time`},
+	{"f(a[2147483649])", `
+the index 2147483649 is out of range
+  f(a[2147483649])
+      ^^^^^^^^^^
+  an index goes from 0 to 2147483648 (2^31)`},
+	{"f(a[18446744073709551616])", `
+'18446744073709551616' is out of range
+  f(a[18446744073709551616])
+      ^^^^^^^^^^^^^^^^^^^^
+  constants go from -9223372036854775808 (-2^63) to 18446744073709551615 (2^64-1)`},
+	{"f(*)", `
+a value is missing after '*'
+  f(*)
+     ^`},
+	{"f(*, a)", `
+a value is missing after '*'
+  f(*, a)
+     ^`},
+	{"f(*5)", `
+expected a value, not '5'
+  f(*5)
+     ^
+  a constant stands behind an operator: count > 5`},
+	{"f(a*)", `
+expected ',' or ')', not '*'
+  f(a*)
+     ^
+  there is no arithmetic`},
+	{"f(a * b)", `
+expected ',' or ')', not '*'
+  f(a * b)
+      ^
+  there is no arithmetic`},
+	{"f(a + 1)", `
+expected ',' or ')', not '+'
+  f(a + 1)
+      ^
+  there is no arithmetic`},
+	{"f(a / 2 > 5)", `
+expected ',' or ')', not '/'
+  f(a / 2 > 5)
+      ^
+  there is no arithmetic`},
+	{"f(())", `
+a value is missing after '('
+  f(())
+     ^`},
+	{"f((a", `
+')' is missing
+  f((a
+      ^`},
+	{"f((a, b))", `
+expected ')', not ','
+  f((a, b))
+      ^`},
+	{"f((a > 5))", `
+a comparison inside a value
+  f((a > 5))
+       ^
+  leave out the parentheses around it, or write it behind 'if'`},
+	{"f((a:x))", `
+a format inside a value
+  f((a:x))
+      ^
+  it stands behind the parentheses: (a):x`},
+	{"f((a + b))", `
+expected ')', not '+'
+  f((a + b))
+       ^
+  there is no arithmetic`},
+	{"f((5))", `
+expected a value, not '5'
+  f((5))
+     ^
+  a constant stands behind an operator: count > 5`},
+	{"f(a(b))", `
+expected ',' or ')', not '('
+  f(a(b))
+     ^`},
+	{"f($)", `
+a name is missing after '$'
+  f($)
+     ^
+  there are $comm $pid $tid $cpu $uid $cgroup $arg1 $arg2 ... $retval $duration $kstack`},
+	{"f($ )", `
+a name is missing after '$'
+  f($ )
+      ^
+  there are $comm $pid $tid $cpu $uid $cgroup $arg1 $arg2 ... $retval $duration $kstack`},
+	{"f($com)", `
+'$com' is not known
+  f($com)
+    ^^^^
+  did you mean '$comm'?`},
+	{"f($cpuid)", `
+'$cpuid' is not known
+  f($cpuid)
+    ^^^^^^
+  did you mean '$cpu'?`},
+	{"f($nothing)", `
+'$nothing' is not known
+  f($nothing)
+    ^^^^^^^^
+  there are $comm $pid $tid $cpu $uid $cgroup $arg1 $arg2 ... $retval $duration $kstack`},
+	{"f($arg)", `
+$arg without a number
+  f($arg)
+    ^^^^
+  the first argument is $arg1`},
+	{"f($arg0)", `
+arguments are counted from 1
+  f($arg0)
+    ^^^^^
+  the first argument is $arg1`},
+	{"f($arg01)", `
+$arg01 is out of range
+  f($arg01)
+    ^^^^^^
+  arguments are $arg1 to $arg255`},
+	{"f($arg256)", `
+$arg256 is out of range
+  f($arg256)
+    ^^^^^^^
+  arguments are $arg1 to $arg255`},
+	{"f($args)", `
+'$args' is not known
+  f($args)
+    ^^^^^
+  did you mean '$arg1'?`},
+	{"f($5)", `
+'$5' is not known
+  f($5)
+    ^^
+  there are $comm $pid $tid $cpu $uid $cgroup $arg1 $arg2 ... $retval $duration $kstack`},
+	{"f($$pid)", `
+a name is missing after '$'
+  f($$pid)
+     ^
+  there are $comm $pid $tid $cpu $uid $cgroup $arg1 $arg2 ... $retval $duration $kstack`},
+	{"f($PID == 5)", `
+'$PID' is not known
+  f($PID == 5)
+    ^^^^
+  did you mean '$pid'?`},
+	{"f(@)", `
+the name of a variable is missing after '@'
+  f(@)
+     ^`},
+	{"f(@5)", `
+expected the name of a variable after '@', not '5'
+  f(@5)
+     ^
+  an address has no type; name the variable: @jiffies`},
+	{"f(@0xffffffff81000000)", `
+expected the name of a variable after '@', not '0xffffffff81000000'
+  f(@0xffffffff81000000)
+     ^^^^^^^^^^^^^^^^^^
+  an address has no type; name the variable: @jiffies`},
+	{"f(@@a)", `
+the name of a variable is missing after '@'
+  f(@@a)
+     ^`},
+	{"f(if)", `
+a value is missing before 'if'
+  f(if)
+    ^^`},
+	{"f(a, if)", `
+a value is missing before 'if'
+  f(a, if)
+       ^^`},
+	{"f(int)", `
+'int' begins a type
+  f(int)
+    ^^^
+  an argument is named without its type; a cast has parentheses: (struct sock *)sk`},
+	{"f(struct sock *sk)", `
+'struct' begins a type
+  f(struct sock *sk)
+    ^^^^^^
+  an argument is named without its type; a cast has parentheses: (struct sock *)sk`},
+	{"f(const a)", `
+'const' begins a type
+  f(const a)
+    ^^^^^
+  an argument is named without its type; a cast has parentheses: (struct sock *)sk`},
+	{"f(unsigned long a, b)", `
+'unsigned' begins a type
+  f(unsigned long a, b)
+    ^^^^^^^^
+  an argument is named without its type; a cast has parentheses: (struct sock *)sk`},
+
+	// Casts.
+	{"f((struct)a)", `
+a name is missing after 'struct'
+  f((struct)a)
+           ^`},
+	{"f((struct *)a)", `
+a name is missing after 'struct'
+  f((struct *)a)
+            ^`},
+	{"f((struct int *)a)", `
+a name is missing after 'struct'
+  f((struct int *)a)
+            ^^^`},
+	{"f((struct foo bar *)a)", `
+'bar' after the type 'struct foo'
+  f((struct foo bar *)a)
+                ^^^`},
+	{"f((const)a)", `
+a type is missing after 'const'
+  f((const)a)
+          ^`},
+	{"f((foo bar *)a)", `
+'bar' after the type 'foo'
+  f((foo bar *)a)
+         ^^^`},
+	{"f((foo bar)a)", `
+'bar' after the type 'foo'
+  f((foo bar)a)
+         ^^^`},
+	{"f((unsigned u32)a)", `
+'u32' after the type 'unsigned'
+  f((unsigned u32)a)
+              ^^^`},
+	{"f((struct foo *))", `
+a value is missing after the cast '(struct foo *)'
+  f((struct foo *))
+                  ^`},
+	{"f((struct foo *)", `
+a value is missing after the cast '(struct foo *)'
+  f((struct foo *)
+                  ^`},
+	{"f((struct foo *", `
+')' is missing after the type
+  f((struct foo *
+                 ^`},
+	{"f((struct foo *, a)", `
+')' is missing after the type
+  f((struct foo *, a)
+                 ^`},
+	{"f((struct foo *a))", `
+expected ')' after the type, not 'a'
+  f((struct foo *a))
+                 ^`},
+	{"f((struct foo[3])a)", `
+expected ')' after the type, not '['
+  f((struct foo[3])a)
+               ^
+  the type of a cast is a name, perhaps with '*' behind it`},
+	{"f((int (*)(int))a)", `
+expected ')' after the type, not '('
+  f((int (*)(int))a)
+         ^
+  the type of a cast is a name, perhaps with '*' behind it`},
+	{"f((int)5)", `
+a value is missing after the cast '(int)'
+  f((int)5)
+         ^
+  a constant has no type of its own; it stands behind an operator: count > 5`},
+	{"f((u8)5 == a)", `
+expected an operator, ',' or ')', not '5'
+  f((u8)5 == a)
+        ^`},
+	{"f((int) > 5)", `
+a value is missing after the cast '(int)'
+  f((int) > 5)
+          ^`},
+	{"f(a == (u8)5)", `
+expected a constant after '==', not '('
+  f(a == (u8)5)
+         ^
+  a constant stands without parentheses and casts`},
+	{"f((foo *))", `
+a value is missing after the cast '(foo *)'
+  f((foo *))
+           ^`},
+
+	// Formats.
+	{"f(a:)", `
+a format is missing after ':'
+  f(a:)
+      ^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:", `
+a format is missing after ':'
+  f(a:
+      ^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:, b)", `
+a format is missing after ':'
+  f(a:, b)
+      ^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a: == 5)", `
+a format is missing after ':'
+  f(a: == 5)
+       ^^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:hex)", `
+'hex' is not a format
+  f(a:hex)
+      ^^^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:strng)", `
+'strng' is not a format
+  f(a:strng)
+      ^^^^^
+  did you mean 'string'?`},
+	{"f(a:x128)", `
+'x128' is not a format
+  f(a:x128)
+      ^^^^
+  did you mean 'x8'?`},
+	{"f(a:ipv4)", `
+'ipv4' is not a format
+  f(a:ipv4)
+      ^^^^
+  did you mean 'ip4'?`},
+	{"f(a:X)", `
+'X' is not a format
+  f(a:X)
+      ^
+  did you mean 'x'?`},
+	{"f(a:16)", `
+expected a format after ':', not '16'
+  f(a:16)
+      ^^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:%x)", `
+expected a format after ':', not '%'
+  f(a:%x)
+      ^
+  the formats are x d u c string ustring symbol ip4 ip6 mac be x8 x16 x32 x64 u8 u16 u32 u64 s8 s16 s32 s64`},
+	{"f(a:x:d)", `
+expected ',' or ')', not ':'
+  f(a:x:d)
+       ^
+  a value has one format`},
+	{"f(a > 5:x)", `
+expected ',' or ')', not ':'
+  f(a > 5:x)
+         ^
+  a format stands behind the value: count:x > 5`},
+	{"f(:x)", `
+expected a value, not ':'
+  f(:x)
+    ^`},
+
+	// Strings, characters and patterns.
+	{`f(a == "abc`, `
+the string has no closing "
+  f(a == "abc
+         ^`},
+	{`f(a == "abc)`, `
+the string has no closing "
+  f(a == "abc)
+         ^`},
+	{`f(a == "abc\")`, `
+the string has no closing "
+  f(a == "abc\")
+         ^`},
+	{`f(a == 'x)`, `
+the character has no closing '
+  f(a == 'x)
+         ^`},
+	{`f(a's)`, `
+the character has no closing '
+  f(a's)
+     ^`},
+	{`f(a == 'ab')`, `
+'ab' is more than one character
+  f(a == 'ab')
+         ^^^^
+  a string is written with double quotes: "ab"`},
+	{`f(a == 'eth0')`, `
+'eth0' is more than one character
+  f(a == 'eth0')
+         ^^^^^^
+  a string is written with double quotes: "eth0"`},
+	{`f(a == '')`, `
+a character is missing between the quotes
+  f(a == '')
+         ^^
+  the empty string is written ""`},
+	{`f(a == '\')`, `
+the character has no closing '
+  f(a == '\')
+         ^`},
+	{`f(a == '\q')`, `
+'\q' is no escape
+  f(a == '\q')
+          ^^
+  the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`},
+	{`f(a == '\012')`, `
+'\012' is more than one character
+  f(a == '\012')
+         ^^^^^^
+  a character is written by its number in hexadecimal: '\x0a'`},
+	{`f(a == "\q")`, `
+'\q' is no escape
+  f(a == "\q")
+          ^^
+  the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`},
+	{`f(a == "\x4")`, `
+\x needs two hexadecimal digits
+  f(a == "\x4")
+          ^^^`},
+	{`f(a == "\xzz")`, `
+\x needs two hexadecimal digits
+  f(a == "\xzz")
+          ^^^^`},
+	{`f(a == '\x')`, `
+\x needs two hexadecimal digits
+  f(a == '\x')
+          ^^`},
+	{`f(a == "a\0")`, `
+a string in the kernel ends before its first zero byte
+  f(a == "a\0")
+           ^^`},
+	{`f(a == "\tlo\x00b")`, `
+a string in the kernel ends before its first zero byte
+  f(a == "\tlo\x00b")
+              ^^^^`},
+	{"f(a == \"a\tb\")", `
+U+0009 at position 10: a spec is plain ASCII text
+  f(a == "a b")
+           ^
+  in quotes it is written \t`},
+	{"f(a == \"a\nb\")", `
+U+000A at position 10: a spec is plain ASCII text
+  f(a == "a b")
+           ^
+  in quotes it is written \n`},
+	{"f(a == \"\u00e9\")", `
+U+00E9 at position 9: a spec is plain ASCII text
+  f(a == "?")
+          ^
+  in quotes it is written \xc3\xa9`},
+	{"f(a == \"\u2013\")", `
+U+2013 at position 9: a spec is plain ASCII text
+  f(a == "?")
+          ^
+  in quotes it is written \xe2\x80\x93`},
+	{"f(a == \"\\\u00e9\")", `
+U+00E9 at position 10: a spec is plain ASCII text
+  f(a == "\?")
+           ^
+  in quotes it is written \xc3\xa9`},
+	{"f(a == \u201clo\u201d)", `
+U+201C at position 8: a spec is plain ASCII text
+  f(a == ?lo?)
+         ^
+  write "`},
+	{`f(a == -"lo")`, `
+expected a number after '-', not "lo"
+  f(a == -"lo")
+          ^^^^`},
+	{`f(a == -'x')`, `
+expected a number after '-', not 'x'
+  f(a == -'x')
+          ^^^`},
+	{`f(a == "a" "b")`, `
+expected ',' or ')', not "b"
+  f(a == "a" "b")
+             ^^^`},
+	{`f(a "b")`, `
+expected an operator, ',' or ')', not "b"
+  f(a "b")
+      ^^^`},
+	{`f("lo" == a)`, `
+expected a value, not "lo"
+  f("lo" == a)
+    ^^^^
+  a constant stands behind an operator: count > 5`},
+	{`f('x')`, `
+expected a value, not 'x'
+  f('x')
+    ^^^
+  a constant stands behind an operator: count > 5`},
+	{`f(a ~)`, `
+a pattern is missing after '~'
+  f(a ~)
+       ^
+  it is a string: name ~ "eth*"`},
+	{`f(a ~`, `
+a pattern is missing after '~'
+  f(a ~
+       ^
+  it is a string: name ~ "eth*"`},
+	{`f(a ~ eth*)`, `
+expected a string after '~', not 'eth'
+  f(a ~ eth*)
+        ^^^
+  write "eth*"`},
+	{`f(a ~ 5)`, `
+expected a string after '~', not '5'
+  f(a ~ 5)
+        ^
+  write "5"`},
+	{`f(a ~ 'e*')`, `
+expected a string after '~', not 'e*'
+  f(a ~ 'e*')
+        ^^^^
+  a pattern is a string: name ~ "eth*"`},
+	{`f(a ~ /eth/)`, `
+'/' is not part of the spec language
+  f(a ~ /eth/)
+        ^
+  a pattern is a string: name ~ "eth*"`},
+	{`f(a ~= "eth*")`, `
+expected a string after '~', not '='
+  f(a ~= "eth*")
+       ^
+  a pattern is a string: name ~ "eth*"`},
+	{`f(a =~ "eth*")`, `
+'=' is not a comparison
+  f(a =~ "eth*")
+      ^
+  a string is matched with '~'`},
+	{`f(a !~ "eth*")`, `
+'!' is not a comparison
+  f(a !~ "eth*")
+      ^
+  what does not match is written !(name ~ "eth*")`},
+	{`f(a ~ "eth[0-9")`, `
+the '[' has no closing ']'
+  f(a ~ "eth[0-9")
+            ^`},
+	{`f(a ~ "\x41\n[")`, `
+the '[' has no closing ']'
+  f(a ~ "\x41\n[")
+               ^`},
+	{`f(a ~ "[]")`, `
+nothing is between '[' and ']'
+  f(a ~ "[]")
+         ^^`},
+	{`f(a ~ "[^0]")`, `
+a '^' after '['
+  f(a ~ "[^0]")
+         ^^^^
+  everything but some is written [!0]`},
+	{`f(a ~ "x[9-0]")`, `
+the range 9-0 is backwards
+  f(a ~ "x[9-0]")
+          ^^^^^`},
+	{`f(a ~ "eth\\")`, `
+nothing follows the last \ of the pattern
+  f(a ~ "eth\\")
+            ^^`},
+	{`f(a ~ "0123456789012345678901234567890123456789012345678901234567890")`, `
+a pattern of 61 elements is longer than the limit (60)
+  f(a ~ "0123456789012345678901234567890123456789012345678901234567890")
+        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
+
+	// Durations.
+	{"f($duration > 10sec)", `
+'10sec' is not a number
+  f($duration > 10sec)
+                ^^^^^
+  did you mean '10s'?`},
+	{"f($duration > 1.5seconds)", `
+'1.5seconds' is not a number
+  f($duration > 1.5seconds)
+                ^^^^^^^^^^
+  did you mean '1.5s'?`},
+	{"f($duration > 10S)", `
+'10S' is not a number
+  f($duration > 10S)
+                ^^^
+  did you mean '10s'?`},
+	{"f($duration > 5min)", `
+'5min' is not a number
+  f($duration > 5min)
+                ^^^^
+  did you mean '5m'?`},
+	{"f($duration > 10 ms)", `
+expected ',' or ')', not 'ms'
+  f($duration > 10 ms)
+                   ^^
+  there is no blank before a unit: 10ms`},
+	{"f($duration > 1h30m)", `
+'1h30m' is not a number
+  f($duration > 1h30m)
+                ^^^^^
+  a time has one number, perhaps with a fraction, and one unit: 1.5s`},
+	{"f($duration > .5s)", `
+expected a constant after '>', not '.'
+  f($duration > .5s)
+                ^
+  a fraction begins with a digit: 0.5s`},
+	{"f($duration > 1.s)", `
+'1.s' is not a number
+  f($duration > 1.s)
+                ^^^
+  a time has one number, perhaps with a fraction, and one unit: 1.5s`},
+	{"f($duration > 1.2.3s)", `
+'1.2.3s' is not a number
+  f($duration > 1.2.3s)
+                ^^^^^^
+  a time has one number, perhaps with a fraction, and one unit: 1.5s`},
+	{"f($duration > 0.5)", `
+'0.5' is not a number
+  f($duration > 0.5)
+                ^^^
+  constants are integers`},
+	{"f($duration > 0x10ms)", `
+'0x10ms' is not a number
+  f($duration > 0x10ms)
+                ^^^^^^`},
+	{"f($duration > -5ms)", `
+a duration has no sign
+  f($duration > -5ms)
+                ^^^^
+  write 5ms`},
+	{"f($duration > + 5ms)", `
+a duration has no sign
+  f($duration > + 5ms)
+                ^^^^^
+  write 5ms`},
+	{"f($duration > 1.5ns)", `
+'1.5ns' is no whole number of nanoseconds
+  f($duration > 1.5ns)
+                ^^^^^`},
+	{"f($duration > 0.0000000001s)", `
+'0.0000000001s' is no whole number of nanoseconds
+  f($duration > 0.0000000001s)
+                ^^^^^^^^^^^^^`},
+	{"f($duration > 5200000h)", `
+'5200000h' is out of range
+  f($duration > 5200000h)
+                ^^^^^^^^
+  durations go up to 18446744073709551615 (2^64-1) nanoseconds, 584 years`},
+	{"f($duration > 2d)", `
+'2d' is not a number
+  f($duration > 2d)
+                ^^
+  hexadecimal is written 0x2d`},
+	{"f($duration > 10\u00b5s)", `
+U+00B5 at position 17: a spec is plain ASCII text
+  f($duration > 10?s)
+                  ^
+  write u`},
+
+	// Conditions.
+	{"vfs_read count > 5", `
+expected '(', not 'count'
+  vfs_read count > 5
+           ^^^^^
+  values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5`},
+	{"f(a) if", `
+a condition is missing after 'if'
+  f(a) if
+         ^`},
+	{"f if", `
+a condition is missing after 'if'
+  f if
+      ^`},
+	{"f if,", `
+a condition is missing after 'if'
+  f if,
+      ^`},
+	{"f if ()", `
+a condition is missing after '('
+  f if ()
+        ^`},
+	{"f if (a", `
+')' is missing
+  f if (a
+         ^`},
+	{"f if (", `
+a condition is missing after '('
+  f if (
+        ^`},
+	{"f if (a > 5", `
+')' is missing
+  f if (a > 5
+             ^`},
+	{"f if a)", `
+')' without a '(' before it
+  f if a)
+        ^`},
+	{"f if (a))", `
+')' without a '(' before it
+  f if (a))
+          ^`},
+	{"f if a &&", `
+a condition is missing after '&&'
+  f if a &&
+           ^`},
+	{"f if a && && b", `
+a condition is missing after '&&'
+  f if a && && b
+            ^^`},
+	{"f if (a ||)", `
+a condition is missing after '||'
+  f if (a ||)
+            ^`},
+	{"f if || a", `
+a condition is missing after 'if'
+  f if || a
+       ^^`},
+	{"f if !", `
+a condition is missing after '!'
+  f if !
+        ^`},
+	{"f if !)", `
+a condition is missing after '!'
+  f if !)
+        ^`},
+	{"f if a == ", `
+a constant is missing after '=='
+  f if a ==
+           ^`},
+	{"f if a == && b", `
+a constant is missing after '=='
+  f if a == && b
+            ^^`},
+	{"f if a = 5", `
+'=' is not a comparison
+  f if a = 5
+         ^
+  did you mean '=='?`},
+	{"f if a == 5 y", `
+expected '&&', '||' or the end of the spec, not 'y'
+  f if a == 5 y
+              ^`},
+	{"f if a == 5 6", `
+expected '&&', '||' or the end of the spec, not '6'
+  f if a == 5 6
+              ^
+  there are no blanks in a number`},
+	{"f if a == 5, b", `
+expected '&&', '||' or the end of the spec, not ','
+  f if a == 5, b
+             ^
+  did you mean '&&'?`},
+	{"f if a == 5 == b", `
+a second comparison of one value
+  f if a == 5 == b
+              ^^
+  repeat the value: a == 5 && a == ...`},
+	{"f if a == b == c", `
+a second comparison of one value
+  f if a == b == c
+              ^^
+  repeat the value: a == b && a == ...`},
+	{"f if a < 5 < b", `
+a second comparison of one value
+  f if a < 5 < b
+             ^
+  repeat the value: a < 5 && a < ...`},
+	{"f if a & 4 == 4", `
+a second comparison of one value
+  f if a & 4 == 4
+             ^^
+  a test with '&' holds if both have a bit in common; it gives no value to compare`},
+	{"f if a == 4 & 4", `
+a second comparison of one value
+  f if a == 4 & 4
+              ^
+  a test with '&' holds if both have a bit in common; it gives no value to compare`},
+	{"f if a == b->c", `
+expected '&&', '||' or the end of the spec, not '->'
+  f if a == b->c
+             ^^
+  a value is compared with a constant, not with another value`},
+	{"f if a == $pid", `
+expected a constant after '==', not '$'
+  f if a == $pid
+            ^
+  a value is compared with a constant, not with another value`},
+	{"f if a == return", `
+expected a constant after '==', not 'return'
+  f if a == return
+            ^^^^^^
+  a value is compared with a constant, not with another value`},
+	{"f if a == *b", `
+expected a constant after '==', not '*'
+  f if a == *b
+            ^
+  a value is compared with a constant, not with another value`},
+	{"f if a == (5)", `
+expected a constant after '==', not '('
+  f if a == (5)
+            ^
+  a constant stands without parentheses and casts`},
+	{"f if a == +EAGAIN", `
+expected a number after '+', not 'EAGAIN'
+  f if a == +EAGAIN
+             ^^^^^^
+  leave out the '+'`},
+	{"f if a == 5 || 6", `
+expected a value, not '6'
+  f if a == 5 || 6
+                 ^
+  repeat the value: a == 5 || a == 6`},
+	{"f if a == 5 || == 6", `
+a value is missing before '=='
+  f if a == 5 || == 6
+                 ^^
+  repeat the value: a == 5 || a == ...`},
+	{"f if a > 5 && < 9", `
+a value is missing before '<'
+  f if a > 5 && < 9
+                ^
+  repeat the value: a > 5 && a < ...`},
+	{"f if 5 < a", `
+expected a value, not '5'
+  f if 5 < a
+       ^
+  a constant stands behind an operator: count > 5`},
+	{"f if 5", `
+expected a value, not '5'
+  f if 5
+       ^
+  a constant stands behind an operator: count > 5`},
+	{"f if a and b", `
+expected '&&', '||' or the end of the spec, not 'and'
+  f if a and b
+         ^^^
+  did you mean '&&'?`},
+	{"f if a > 5 AND b", `
+expected '&&', '||' or the end of the spec, not 'AND'
+  f if a > 5 AND b
+             ^^^
+  did you mean '&&'?`},
+	{"f if a or b", `
+expected '&&', '||' or the end of the spec, not 'or'
+  f if a or b
+         ^^
+  did you mean '||'?`},
+	{"f if not a", `
+expected '&&', '||' or the end of the spec, not 'a'
+  f if not a
+           ^
+  did you mean '!'? it stands before a condition: !(a == 5)`},
+	{"f if not (a)", `
+expected '&&', '||' or the end of the spec, not '('
+  f if not (a)
+           ^
+  did you mean '!'? it stands before a condition: !(a == 5)`},
+	{"f if a | b", `
+expected '&&', '||' or the end of the spec, not '|'
+  f if a | b
+         ^
+  did you mean '||'?`},
+	{"f if a + 1 > 5", `
+expected '&&', '||' or the end of the spec, not '+'
+  f if a + 1 > 5
+         ^
+  there is no arithmetic`},
+	{"f if a - 1", `
+expected '&&', '||' or the end of the spec, not '-'
+  f if a - 1
+         ^
+  there is no arithmetic; a member is reached with '->'`},
+	{"f if a % 2 == 0", `
+expected '&&', '||' or the end of the spec, not '%'
+  f if a % 2 == 0
+         ^
+  there is no arithmetic`},
+	{"f if a ^ b", `
+expected '&&', '||' or the end of the spec, not '^'
+  f if a ^ b
+         ^
+  there is no arithmetic`},
+	{"f if a ? b", `
+'?' is not part of the spec language
+  f if a ? b
+         ^
+  wildcards belong in the function's name, or in a string behind '~'`},
+	{"f if &a", `
+a value is missing before '&'
+  f if &a
+       ^
+  the address of something is not a value`},
+	{"f if a &= 4", `
+expected a constant after '&', not '='
+  f if a &= 4
+          ^
+  there are no assignments`},
+	{"f if a & == 4", `
+expected a constant after '&', not '=='
+  f if a & == 4
+           ^^`},
+	{"f if a &", `
+a constant is missing after '&'
+  f if a &
+          ^`},
+	{"f if !a == 5", `
+in C this '!' belongs to 'a' alone
+  f if !a == 5
+       ^
+  write !(a == 5)`},
+	{"f if !(a) > 5", `
+in C this '!' belongs to 'a' alone
+  f if !(a) > 5
+       ^
+  write !(a > 5)`},
+	{"f if !!a & 4", `
+in C this '!' belongs to 'a' alone
+  f if !!a & 4
+        ^
+  write !(a & 4)`},
+	{`f if !a ~ "x"`, `
+in C this '!' belongs to 'a' alone
+  f if !a ~ "x"
+       ^
+  write !(a ~ "x")`},
+	{"f if !=a", `
+a value is missing before '!='
+  f if !=a
+       ^^`},
+	{"f if a == !b", `
+expected a constant after '==', not '!'
+  f if a == !b
+            ^`},
+	{"f if a !", `
+'!' is not a comparison
+  f if a !
+         ^
+  did you mean '!='?`},
+	{"f if -a", `
+expected a value, not '-'
+  f if -a
+       ^
+  there is no arithmetic`},
+	{"f if (a > 5)->b", `
+'->' after a condition
+  f if (a > 5)->b
+              ^^
+  a condition holds or not; only a value can be compared or have members`},
+	{"f if (a && b) == 5", `
+'==' after a condition
+  f if (a && b) == 5
+                ^^
+  a condition holds or not; only a value can be compared or have members`},
+	{"f if (a || b):x", `
+':' after a condition
+  f if (a || b):x
+               ^
+  a condition holds or not; only a value can be compared or have members`},
+	{"f if (a:x) > 5", `
+'>' after a condition
+  f if (a:x) > 5
+             ^
+  a condition holds or not; only a value can be compared or have members`},
+	{"f if *(a > 5)", `
+a comparison where a value belongs
+  f if *(a > 5)
+           ^`},
+	{"f if (a + 1) > 5", `
+expected '&&', '||' or ')', not '+'
+  f if (a + 1) > 5
+          ^
+  there is no arithmetic`},
+	{"f if a b", `
+expected '&&', '||' or the end of the spec, not 'b'
+  f if a b
+         ^`},
+	{"f if a 5", `
+expected an operator, '&&', '||' or the end of the spec, not '5'
+  f if a 5
+         ^`},
+	{"f if a[0", `
+']' is missing
+  f if a[0
+          ^`},
+	{"f if a->", `
+a member is missing after '->'
+  f if a->
+          ^`},
+	{"f if a->b->&& c", `
+a member is missing after '->'
+  f if a->b->&& c
+             ^^`},
+	{"f if a if b", `
+a second 'if'
+  f if a if b
+         ^^
+  join the conditions with '&&'`},
+	{"f if if", `
+a condition is missing after 'if'
+  f if if
+       ^^`},
+	{"f(a if a)", `
+expected ',' or ')', not 'if'
+  f(a if a)
+      ^^
+  'if' stands behind the closing ')'`},
+	{"f(a) where a > 5", `
+'where' after the closing ')'
+  f(a) where a > 5
+       ^^^^^
+  a condition begins with 'if': vfs_read(count) if count > 5`},
+	{"f(a) && b", `
+'&&' after the closing ')'
+  f(a) && b
+       ^^
+  a condition begins with 'if': vfs_read(count) if count > 5`},
+	{"f(a) and b", `
+'and' after the closing ')'
+  f(a) and b
+       ^^^
+  a condition begins with 'if': vfs_read(count) if count > 5`},
+	{"f(a) If b", `
+'If' after the closing ')'
+  f(a) If b
+       ^^
+  a condition begins with 'if': vfs_read(count) if count > 5`},
+	{"f if a; b", `
+';' is not part of the spec language
+  f if a; b
+        ^
+  separate values with ',', and quote each function with its values`},
+	{"f if a:x:d", `
+expected '&&', '||' or the end of the spec, not ':'
+  f if a:x:d
+          ^
+  a value has one format`},
+	{"f if a == 5:x", `
+expected '&&', '||' or the end of the spec, not ':'
+  f if a == 5:x
+             ^
+  a format stands behind the value: count:x > 5`},
+	{"f if a(b)", `
+expected '&&', '||' or the end of the spec, not '('
+  f if a(b)
+        ^`},
+	{"f if (struct sock)", `
+a value is missing after the cast '(struct sock)'
+  f if (struct sock)
+                    ^`},
+	{"f if (a b) == 5", `
+expected '&&', '||' or ')', not 'b'
+  f if (a b) == 5
+          ^`},
+	{"f if a, b", `
+expected '&&', '||' or the end of the spec, not ','
+  f if a, b
+        ^
+  did you mean '&&'?`},
+	{"f if a == 'xy'", `
+'xy' is more than one character
+  f if a == 'xy'
+            ^^^^
+  a string is written with double quotes: "xy"`},
+	{"f if a == \"x", `
+the string has no closing "
+  f if a == "x
+            ^`},
+	{"f(a == 5 || b)", `
+expected ',' or ')', not '||'
+  f(a == 5 || b)
+           ^^
+  conditions with '||' stand behind 'if': vfs_read(count) if count > 5 || count == 1`},
+	{"f(a and b)", `
+expected ',' or ')', not 'and'
+  f(a and b)
+      ^^^
+  separate comparisons with ','; all of them must hold`},
+	{"f(a or b)", `
+expected ',' or ')', not 'or'
+  f(a or b)
+      ^^
+  conditions with '||' stand behind 'if': vfs_read(count) if count > 5 || count == 1`},
+	{"f if *()", `
+a value is missing after '('
+  f if *()
+         ^`},
+	{"f if (u8)()", `
+a value is missing after '('
+  f if (u8)()
+            ^`},
+	{"f if $duration > 10 ms", `
+expected '&&', '||' or the end of the spec, not 'ms'
+  f if $duration > 10 ms
+                      ^^
+  there is no blank before a unit: 10ms`},
+	{"f(a == \u2018x\u2019)", `
+U+2018 at position 8: a spec is plain ASCII text
+  f(a == ?x?)
+         ^
+  write '`},
 
 	// Not plain text.
 	{"f(a\x00)", `

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Everything that compile says of a spec with all kinds of parts.
+func TestCompileGolden(t *testing.T) {
+	const golden = "testdata/compile.txt"
+	status, stdout, stderr := ksnoop(t, writeKernel(t), "compile|--kernel-features|6.1|vfs_read(file->flags & 2, file, return < 0)")
+	require.Zero(t, status, stderr)
+	require.Empty(t, stderr)
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(stdout), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), stdout)
+}
+
+// How functions are attached, by what the kernel can do and what is asked for.
+func TestCompileChoices(t *testing.T) {
+	types := writeKernel(t)
+	const both = "vfs_read(file->flags, return < 0)"
+	for line, want := range map[string]string{
+		"--kernel-features|5.10|" + both:             "vfs_read: fentry and fexit: the cheapest kind, and the signature allows it\n",
+		"--kernel-features|6.18|" + both:             "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
+		both:                                         "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
+		"--attach|kprobe|" + both:                    "vfs_read: kprobe and kretprobe: asked for\n",
+		"--attach|fentry|vfs_read(count)":            "vfs_read: fentry: asked for\n",
+		"-s|--kernel-features|6.1|vfs_open|vfs_read": "vfs_open, vfs_read: fentry and fexit: the cheapest",
+		"tp:tick":                                  "tp:tick: tp_btf: it is a tracepoint\n",
+		"--kernel-features|6.12|vfs_print(fmt)":    "vfs_print: kprobe.multi: fentry refuses a variable number of arguments\n",
+		"--kernel-features|6.1|vfs_*(file)":        "vfs_open, vfs_read: fentry: the cheapest",
+		"--kernel-features|6.1|-p|7|vfs_open|-t|8": "vfs_open: fentry and fexit: the cheapest",
+	} {
+		status, stdout, stderr := ksnoop(t, types, "compile|"+line)
+		require.Zero(t, status, stderr)
+		require.Contains(t, stdout, want, line)
+	}
+}
+
+// What is wrong with the command line, the specs or the wishes is status 2, and
+// nothing is on stdout.
+func TestCompileErrors(t *testing.T) {
+	types := writeKernel(t)
+	for _, tc := range []struct{ line, want string }{
+		{"--attach|fentri|vfs_read", "ksnoop: --attach is \"fentri\": did you mean \"fentry\"? it must be fentry, kprobe, kprobe.multi or kprobe.session\n"},
+		{"--attach|tracepoint|vfs_read", "ksnoop: --attach is \"tracepoint\": it must be fentry, kprobe, kprobe.multi or kprobe.session\n"},
+		{"--kernel-features|6.3|vfs_read", "ksnoop: --kernel-features is \"6.3\": it must be 5.10, 6.1, 6.12, 6.18 or 7.2\n"},
+		{"--max-bytes|x|vfs_read", "ksnoop: --max-bytes is \"x\": it must be a number from 1 to 1048576\n"},
+		{"--attach|fentry|vfs_print(fmt)|tp:tick", "ksnoop: attach fentry to vfs_print: fentry refuses a variable number of arguments\n"},
+		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
+			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
+		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\nksnoop: if infos was to be a command: did you mean 'info'?\n"},
+	} {
+		status, stdout, stderr := ksnoop(t, types, "compile|"+tc.line)
+		require.Equal(t, exitUsage, status, tc.line)
+		require.Equal(t, tc.want, stderr, tc.line)
+		require.Empty(t, stdout)
+	}
+}
+
+// What became of globs is said on stderr.
+func TestCompileNotes(t *testing.T) {
+	types := writeKernel(t)
+	for line, want := range map[string]string{
+		"vfs_*(file)":            "ksnoop: vfs_*: 2 functions are traced, 2 left out (1: it has a signature that BTF does not describe: parameter x: type *btf.Fwd: type is unsized; 1: it has no argument 'file')\n",
+		"vfs_r*":                 "ksnoop: vfs_r*: 1 function is traced\n",
+		"tp:t*":                  "ksnoop: t*: 1 tracepoint is traced\n",
+		"vfs_[or]*(path)":        "ksnoop: vfs_[or]*: 1 function is traced, 1 left out: it has no argument 'path'\n",
+		"vfs_[or]*(path)|vfs_r*": "ksnoop: vfs_[or]*: 1 function is traced\nksnoop: vfs_r*: 1 function is traced\nksnoop: of all these, 1 left out: it has no argument 'path'\n",
+		"vfs_read(file->flags)":  "",
+	} {
+		status, _, stderr := ksnoop(t, types, "compile|"+line)
+		require.Zero(t, status, stderr)
+		require.Equal(t, want, stderr, line)
+	}
+}
+
+func TestLeftOut(t *testing.T) {
+	require.Empty(t, leftOut(nil))
+	require.Equal(t, "3 left out: a", leftOut(map[string]int{"a": 3}))
+	require.Equal(t, "15 left out (5: e; 4: d; 3: b; 1: a; 2 for other reasons)",
+		leftOut(map[string]int{"a": 1, "b": 3, "c": 1, "d": 4, "e": 5, "f": 1}))
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// What each format makes of bytes.
+func TestFormats(t *testing.T) {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	long := &btf.Int{Name: "long", Size: 8, Encoding: btf.Signed}
+	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
+	u32 := &btf.Int{Name: "u32", Size: 4}
+	be32 := &btf.Typedef{Name: "__be32", Type: u32}
+	file := &btf.Pointer{Target: &btf.Struct{Name: "file"}}
+	in6 := &btf.Struct{Name: "in6_addr", Size: 16}
+	bytes := &btf.Array{Type: &btf.Int{Name: "u8", Size: 1}, Nelems: 8}
+	for _, tc := range []struct {
+		format string
+		typ    btf.Type
+		data   string
+		want   string
+	}{
+		{"x", integer, "\x1f\x00\x00\x00", "(int)0x1f"},
+		{"x", integer, "\xff\xff\xff\xff", "(int)0xffffffff"},
+		{"x", file, "\x00\x10\x00\x81\xff\xff\xff\xff", "(struct file *)0xffffffff81001000"},
+		{"x32", u32, "\x00\x00\x00\x80", "(u32)0x80000000"},
+		{"d", u32, "\xfe\xff\xff\xff", "(u32)-2"},
+		{"d", long, "\xfe\xff\xff\xff\xff\xff\xff\xff", "(long)-2"},
+		{"u", integer, "\xfe\xff\xff\xff", "(int)4294967294"},
+		{"u", char, "\xfe", "(char)254"},
+		{"c", char, "a", "(char)'a'"},
+		{"c", char, "\x00", `(char)'\0'`},
+		{"c", char, "\n", `(char)'\n'`},
+		{"c", char, "'", `(char)'\''`},
+		{"c", char, `"`, `(char)'"'`},
+		{"c", char, `\`, `(char)'\\'`},
+		{"c", char, "\x1b", `(char)'\033'`},
+		{"c", char, "\xff", `(char)'\377'`},
+		{"c", integer, "a\x00\x00\x00", "(int)'a'"},
+		{"c", integer, "\x00\x01\x00\x00", "(int)256"},
+		{"c", integer, "\xff\xff\xff\xff", "(int)-1"},
+		{"symbol", long, "\x05\x00\x00\x81\xff\xff\xff\xff", "(long)0xffffffff81000005 <vfs_read+0x5>"},
+		{"symbol", file, "\x00\x01\x00\x81\xff\xff\xff\xff", "(struct file *)0xffffffff81000100 <exit_now>"},
+		{"symbol", long, "\x05\x00\x00\x00\x00\x00\x00\x00", "(long)0x5"},
+		{"ip4", be32, "\x7f\x00\x00\x01", "(__be32)127.0.0.1"},
+		{"ip6", in6, "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01", "(struct in6_addr)2001:db8::1"},
+		{"ip6", in6, "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x0a\x00\x00\x01", "(struct in6_addr)::ffff:10.0.0.1"},
+		{"mac", &btf.Array{Type: char, Nelems: 6}, "\x00\x11\x22\xaa\xbb\xff", "(char[6])00:11:22:aa:bb:ff"},
+		{"string", bytes, "eth0\x1b\x00??", `(u8[8])"eth0\033"`},
+	} {
+		v := &runtime.Value{Value: &compiler.Value{Name: "v", Type: tc.typ, Format: tc.format}, Data: []byte(tc.data)}
+		got, ok := appendValue(nil, v, newSymbols(namedSymbols).at)
+		require.True(t, ok, tc.want)
+		require.Equal(t, tc.want, string(got))
+	}
+}
+
+// What formats make of values that are not plain ones.
+func TestSpecialValues(t *testing.T) {
+	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
+	bytes := func(n uint32) btf.Type { return &btf.Array{Type: &btf.Int{Name: "unsigned char", Size: 1}, Nelems: n} }
+	comm := &compiler.Value{Type: &btf.Array{Type: char, Nelems: 16}}
+	comm.Base.Builtin = compiler.Comm
+	pointer := &btf.Pointer{Target: &btf.Void{}}
+	for _, tc := range []struct {
+		value *compiler.Value
+		data  string
+		want  string
+	}{
+		{comm, "a\x1b\"\x00junk", `(char[16])"a\033\""`},
+		{&compiler.Value{Type: pointer, Pointee: char, Text: compiler.UserText, Format: "ustring"}, "/etc/x\n", `(char *)"/etc/x\n"`},
+		{&compiler.Value{Type: pointer, Pointee: bytes(4), Format: "ip4"}, "\x0a\x00\x00\x02", "(unsigned char[4])10.0.0.2"},
+		{&compiler.Value{Type: pointer, Pointee: bytes(6), Format: "mac"}, "\x02\x00\x00\x00\x00\x01", "(unsigned char[6])02:00:00:00:00:01"},
+	} {
+		got, ok := appendValue(nil, &runtime.Value{Value: tc.value, Data: []byte(tc.data)}, nil)
+		require.True(t, ok, tc.want)
+		require.Equal(t, tc.want, string(got))
+	}
+}
+
+// These look as their types say.
+func TestPlainValues(t *testing.T) {
+	for _, format := range []string{"", "be", "u8", "u64", "s16"} {
+		v := &runtime.Value{Value: &compiler.Value{Type: &btf.Int{Name: "u8", Size: 1}, Format: format}, Data: []byte{1}}
+		got, ok := appendValue(nil, v, nil)
+		require.False(t, ok, format)
+		require.Empty(t, got)
+	}
+}
+
+// Whatever the bytes and the names of symbols, nothing that a terminal might
+// obey comes out.
+func FuzzFormats(f *testing.F) {
+	f.Add(uint8(3), []byte("\x1b[2J\x00\xff"), "vfs\x1b_read")
+	f.Fuzz(func(t *testing.T, n uint8, data []byte, symbol string) {
+		s := newSymbols("ffffffff81000000 T " + symbol + "\n")
+		v := &compiler.Value{Type: &btf.Int{Name: "u8", Size: 1}, Format: spec.Formats[int(n)%len(spec.Formats)]}
+		got, _ := appendValue(nil, &runtime.Value{Value: v, Data: data}, s.at)
+		got = append(got, s.caller(0xffffffff81000005)...)
+		for _, r := range string(got) {
+			require.True(t, strconv.IsPrint(r), "%q", got)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// kernel is the running kernel.
+type kernel struct{ *runtime.Kernel }
+
+func openKernel() (*kernel, error) {
+	k, err := runtime.OpenKernel()
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{k}, nil
+}
+
+// target describes the kernel for the functions of traces.
+func (k *kernel) target(traces []*spec.Trace) (*compiler.Target, error) {
+	keep := compiler.Symbols(traces)
+	target, err := k.Target(keep)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(traces, func(t *spec.Trace) bool { return spec.IsGlob(t.Func.Name) }) {
+		target.Hookable = k.hookable(keep)
+	}
+	return target, nil
+}
+
+// hookable says of the functions that keep says yes to which ones ftrace has a
+// hook in; nil if it will not tell.
+func (k *kernel) hookable(keep func(string) bool) func(function string) bool {
+	hooks := map[string]bool{}
+	err := k.Hooks(func(function, _ []byte) {
+		if name := string(function); keep(name) {
+			hooks[name] = true
+		}
+	})
+	if err != nil {
+		return nil // those without a hook are found when they are attached
+	}
+	return func(function string) bool { return hooks[function] }
+}

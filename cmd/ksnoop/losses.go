@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// reportLosses says for each function what could not be delivered.
+func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit) error {
+	counters, err := session.Counters()
+	if err != nil {
+		return err
+	}
+	for i, n := range counters {
+		for _, line := range losses(functionName(unit.Events[i].Probe.Func), n) {
+			fmt.Fprintf(w, "ksnoop: %s\n", line)
+		}
+	}
+	missed, err := session.Missed()
+	if err != nil {
+		return err
+	}
+	for _, m := range missed {
+		if m.N > 0 {
+			fmt.Fprintf(w, "ksnoop: missed %d calls of %s: the kernel skipped them%s\n", m.N, missedOf(m.Probes), skipReason(m.Kind))
+		}
+	}
+	return nil
+}
+
+// missedOf names functions, of which only the sum is known.
+func missedOf(probes []*compiler.Probe) string {
+	name := functionName(probes[0].Func)
+	if n := len(probes); n > 1 {
+		return fmt.Sprintf("%s and %d others", name, n-1)
+	}
+	return name
+}
+
+// skipReason is why the kernel skips calls in an attach kind.
+func skipReason(k compiler.Kind) string {
+	switch k {
+	case compiler.Fentry, compiler.Fexit:
+		return ", as the program was running on that CPU already (--attach kprobe may miss fewer)"
+	case compiler.Kretprobe, compiler.KretprobeMulti, compiler.Session:
+		return ", as too many were under way at once, or a program was running on that CPU already"
+	}
+	return ", as a program was running on that CPU already"
+}
+
+// losses is a sentence for each kind of loss.
+func losses(name string, n compiler.Counters) []string {
+	var lines []string
+	for _, kind := range []struct {
+		n    uint64
+		text string
+	}{
+		{n.Lost, "lost %d events of %s: the ring buffer was full; --pages makes it larger"},
+		{n.NoRoom, "missed %d calls of %s: too many calls were under way at once"},
+		{n.Unreadable, "did not show %d calls of %s: a value in a condition could not be read"},
+		{n.Unpaired, "dropped %d calls of %s: the entry or the return was missed"},
+	} {
+		if kind.n > 0 {
+			lines = append(lines, fmt.Sprintf(kind.text, kind.n, name))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// symbols names kernel addresses. The table takes memory and time, so it is
+// read when first asked for.
+type symbols struct {
+	read   func() (*kallsyms.Table, error)
+	stderr io.Writer // is told once why there are no names
+	asked  bool
+	table  *kallsyms.Table
+}
+
+// load reads the table, which is empty if there is none.
+func (s *symbols) load() {
+	if s.asked {
+		return
+	}
+	s.asked = true
+	table, err := s.read()
+	if err == nil {
+		err = table.NeedAddresses()
+	}
+	if err != nil {
+		fmt.Fprintf(s.stderr, "ksnoop: addresses are shown without names: %v\n", err)
+		return
+	}
+	s.table = table
+}
+
+// at is what an address is in, as name+0xoff [module]; "": it is not known.
+func (s *symbols) at(addr uint64) string {
+	s.load()
+	if s.table == nil {
+		return ""
+	}
+	symbol, offset, ok := s.table.At(addr)
+	if !ok {
+		return ""
+	}
+	return place(symbol, offset)
+}
+
+// caller is what a return address is in. A call that never returns may be the
+// last instruction of a function: its return address is in the next one.
+func (s *symbols) caller(addr uint64) string {
+	s.load()
+	if s.table == nil {
+		return ""
+	}
+	symbol, offset, ok := s.table.At(addr - 1)
+	if !ok {
+		return ""
+	}
+	return place(symbol, offset+1)
+}
+
+func place(s kallsyms.Symbol, offset uint64) string {
+	text := printable(s.Name)
+	if offset != 0 {
+		text += fmt.Sprintf("+%#x", offset)
+	}
+	if s.Module != "" {
+		text += " [" + printable(s.Module) + "]"
+	}
+	return text
+}
+
+// printable is a name without anything that a terminal might obey.
+func printable(name string) string {
+	clean := []byte(name)
+	for i, c := range clean {
+		if c < ' ' || c > '~' {
+			clean[i] = '?'
+		}
+	}
+	return string(clean)
+}
+
+// needsSymbols says whether events of a unit show what is at addresses.
+func needsSymbols(u *compiler.Unit) bool {
+	for _, ev := range u.Events {
+		for _, v := range ev.Items {
+			if v.Format == "symbol" || v.Base.Builtin == compiler.KernelStack {
+				return true
+			}
+		}
+	}
+	return false
+}

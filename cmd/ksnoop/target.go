@@ -1,0 +1,54 @@
+package main
+
+import (
+	"github.com/cilium/ebpf/btf"
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// typesFlag takes the kernel's types from a file.
+func typesFlag() cli.Flag {
+	return &cli.StringFlag{Name: "btf", Usage: "take the types from `FILE`, raw BTF or ELF (default: the running kernel)"}
+}
+
+// featuresFlag says what a kernel can do.
+func featuresFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name:  "kernel-features",
+		Usage: "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the running kernel; with --btf the newest)",
+	}
+}
+
+// openTarget describes the running kernel for the functions of traces, or the
+// one that --btf and --kernel-features mean.
+func openTarget(c *cli.Context, traces []*spec.Trace) (*compiler.Target, error) {
+	target, err := openKernelTarget(c.String("btf"), traces)
+	if err != nil {
+		return nil, err
+	}
+	version := c.String("kernel-features")
+	if version == "" && c.String("btf") == "" {
+		return target, nil
+	}
+	target.Features, err = featuresOf(version, target.Kernel)
+	return target, err
+}
+
+// openKernelTarget is the running kernel, or one of which only the types are
+// known.
+func openKernelTarget(file string, traces []*spec.Trace) (*compiler.Target, error) {
+	if file != "" {
+		types, err := openTypes(file)
+		return &compiler.Target{Kernel: types, Module: noModule, Arch: compiler.AMD64}, err
+	}
+	k, err := openKernel()
+	if err != nil {
+		return nil, err
+	}
+	return k.target(traces)
+}
+
+// noModule stands for the modules of a kernel of which one file is known.
+func noModule(string) (*btf.Spec, error) { return nil, compiler.ErrNoModuleBTF }

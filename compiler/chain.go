@@ -1,0 +1,71 @@
+package compiler
+
+import (
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Chain is the place of a probe in a stack of calls: an event is written for a
+// call of the last level that is inside calls of all the others, and then for
+// these.
+type Chain struct {
+	Level int      // from 0, the outermost
+	Of    []*Probe // all levels
+	// StackSize is that of the kernel's stacks, a power of two. A call is
+	// inside another one only if it is on the same stack: what an interrupt
+	// does is on one of its own.
+	StackSize int
+	// NoReturn: calls of this level have no return, so it is the last one.
+	NoReturn bool
+}
+
+// longestChain bounds the levels: a program looks at each of them.
+const longestChain = 64
+
+// defaultStackSize is THREAD_SIZE of x86-64 and arm64 without KASAN.
+const defaultStackSize = 16 << 10
+
+// chain joins the probes of a plan to a stack.
+func (plan *Plan) chain(target *Target) error {
+	n := len(plan.Probes)
+	last := plan.Probes[n-1]
+	if n < 2 || n > longestChain {
+		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "a stack has 2 to %d functions, not %d", longestChain, n)
+	}
+	size := defaultStackSize
+	var union *btf.Union
+	if target.Kernel.TypeByName("thread_union", &union) == nil {
+		size = int(union.Size)
+	}
+	for i, p := range plan.Probes {
+		p.Chain = &Chain{
+			Level: i, Of: plan.Probes, StackSize: size,
+			NoReturn: p.Func.Tracepoint || neverReturns[p.Func.Name],
+		}
+		if p.Chain.NoReturn && i < n-1 {
+			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "nothing can be inside of %s, which does not return", p.Func.Name).
+				WithHint("it can be the last one of the stack")
+		}
+		// The entries are shown when the chain is complete, and the returns
+		// when they come: there is no event for both.
+		p.Paired = false
+		p.OnEntry = len(p.Entry) > 0 || len(p.Return) == 0
+		p.OnReturn = len(p.Return) > 0
+		if err := p.flagTests(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// last says whether the chain is complete when the probe's function is entered.
+func (c *Chain) last() bool { return c.Level == len(c.Of)-1 }
+
+// deferred says whether the last level is known to match only at its return.
+func (c *Chain) deferred() bool { return len(c.Of[len(c.Of)-1].ReturnTests) > 0 }
+
+// sameAsOuter says whether a call may be one of the level outside, too.
+func (c *Chain) sameAsOuter() bool {
+	return c.Level > 0 && c.Of[c.Level-1].Func.Symbol == c.Of[c.Level].Func.Symbol
+}

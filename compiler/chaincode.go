@@ -1,0 +1,379 @@
+package compiler
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+// Offsets in what is kept of a call of a chain. Behind them are the frame
+// addresses of the calls that it is inside of, outermost first, then the record
+// of its entry.
+const (
+	chainPrev  = 0  // the call of the same level that it is inside of, or 0
+	chainShown = 8  // 1 if the entry was written
+	chainStart = 16 // the time at entry
+	chainFlags = 24 // outcomes of tests at entry
+	chainOuter = 32
+)
+
+// topsMap keeps for each stack the innermost call of each level.
+const topsMap = "tops"
+
+// chainProgram generates one side of one level of a chain.
+type chainProgram struct {
+	*program
+	unit   *Unit
+	chain  *Chain
+	levels []chainLevel
+	key    int // stack offset of the key of tops: the stack and the thread
+	parent int // stack offset of the frame address of the caller in the chain
+}
+
+// chainLevel is what the programs of a level share.
+type chainLevel struct {
+	calls, zeroes string // maps, as those of a stash
+	entry, ret    *Event // nil: none
+	record        int    // offset of the entry's record in what is kept
+	size          int    // of what is kept
+}
+
+// addChain makes the events, maps and programs of a chain.
+func (u *Unit) addChain(probes []*Probe, opts Options) {
+	levels := make([]chainLevel, len(probes))
+	for i, p := range probes {
+		l := &levels[i]
+		l.calls, l.record = fmt.Sprintf("level%d", i), chainOuter+8*i
+		l.size = l.record
+		if p.OnEntry {
+			l.entry = u.event(p, EntryEvent, p.Entry, extras{caller: true}, opts)
+			l.size += align8(l.entry.Layout.Size)
+		}
+		if p.OnReturn {
+			l.ret = u.event(p, ReturnEvent, p.Return, extras{caller: true, start: true}, opts)
+		}
+		l.zeroes = u.addZeroes(l.size)
+		u.Collection.Maps[l.calls] = callsMap(l.calls, l.size, opts.Features)
+	}
+	tops := callsMap(topsMap, 8*len(probes), opts.Features)
+	tops.KeySize = 16
+	u.Collection.Maps[topsMap] = tops
+	u.addZeroes(8 * len(probes))
+	for i, p := range probes {
+		side := func(side Side, kind Kind, generate func(*chainProgram)) func(*code) {
+			return func(c *code) { generate(u.newChainProgram(c, p, side, kind, levels, opts)) }
+		}
+		entry := side(AtEntry, p.Attach.Entry, (*chainProgram).enter)
+		ret := side(AtReturn, p.Attach.Return, (*chainProgram).leave)
+		u.sides(i, p, opts, entry, ret)
+	}
+}
+
+func (u *Unit) newChainProgram(c *code, p *Probe, side Side, kind Kind, levels []chainLevel, opts Options) *chainProgram {
+	l := levels[p.Chain.Level]
+	ev := l.entry
+	if ev == nil || side == AtReturn && l.ret != nil {
+		ev = l.ret
+	}
+	cp := &chainProgram{program: u.newProgram(c, p, side, kind, ev, opts), unit: u, chain: p.Chain, levels: levels}
+	cp.number, cp.fixed = u.number(ev), true
+	return cp
+}
+
+func (p *chainProgram) own() *chainLevel { return &p.levels[p.chain.Level] }
+
+// enter keeps a call that is inside calls of all outer levels. In the last
+// level the chain is complete.
+func (p *chainProgram) enter() {
+	p.begin()
+	p.tests(p.probe.EntryTests)
+	p.admit(p.skipLabel())
+	p.setFlags()
+	p.locate()
+	p.findTops()
+	p.findParent()
+	p.push()
+	if p.chain.last() && !p.chain.deferred() {
+		p.emit(asm.Mov.Reg(rStash, rOut))
+		p.complete()
+	}
+	if p.chain.NoReturn {
+		p.emit(asm.Mov.Reg(rStash, rOut))
+		p.pop()
+	}
+	p.end()
+}
+
+// leave forgets a call, and shows its return if its entry was shown.
+func (p *chainProgram) leave() {
+	p.stash = &stash{calls: p.own().calls, start: chainStart, flags: chainFlags}
+	p.begin()
+	p.admit(p.exitLabel())
+	p.locate()
+	p.step("what was kept of this call")
+	p.find(p.stash, rStash, p.exitLabel())
+	p.found = true
+	p.recallFault()
+	p.tests(p.probe.ReturnTests)
+	if p.chain.last() && p.chain.deferred() {
+		p.complete()
+	}
+	p.step("shown only if its entry was")
+	p.emit(asm.LoadMem(asm.R1, rStash, chainShown, asm.DWord), asm.JEq.Imm(asm.R1, 0, p.reject()))
+	if p.own().ret != nil {
+		p.writeReturn()
+	}
+	p.label(p.reject())
+	p.pop()
+	p.end()
+}
+
+// locate stores the frame address, and what stack of what thread it is on.
+func (p *chainProgram) locate() {
+	p.key = p.room(16)
+	p.step("frame address")
+	p.loadFrame(asm.R1)
+	p.emit(asm.StoreMem(asm.RFP, spFrame, asm.R1, asm.DWord))
+	if p.kind.trampoline() { // a copy is no pointer, and may be masked
+		p.move(asm.R1, asm.RFP, spFrame)
+		p.emit(asm.StoreMem(asm.RFP, spScratch, rContext, asm.DWord), asm.Mov.Imm(asm.R2, 8))
+		p.move(asm.R3, asm.RFP, spScratch)
+		p.emit(asm.FnProbeReadKernel.Call(), asm.LoadMem(asm.R1, asm.RFP, spFrame, asm.DWord))
+	}
+	p.emit(
+		asm.And.Imm(asm.R1, int32(-p.chain.StackSize)),
+		asm.StoreMem(asm.RFP, int16(p.key), asm.R1, asm.DWord),
+		asm.LoadMem(asm.R1, asm.RFP, spPIDTID, asm.DWord),
+		asm.StoreMem(asm.RFP, int16(p.key+8), asm.R1, asm.DWord),
+	)
+}
+
+// lookupTops looks for the innermost calls on this stack.
+func (p *chainProgram) lookupTops(missing string) {
+	p.emit(mapPtr(asm.R1, topsMap))
+	p.move(asm.R2, asm.RFP, p.key)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+}
+
+// findTops points rStash to the innermost calls on this stack. Only a call of
+// the first level begins a list of them.
+func (p *chainProgram) findTops() {
+	p.step("innermost calls on this stack")
+	if p.chain.Level > 0 {
+		p.lookupTops(p.skipLabel())
+		p.emit(asm.Mov.Reg(rStash, asm.R0))
+		return
+	}
+	missing, found := p.prefix+p.fresh("first"), p.prefix+p.fresh("found")
+	full := p.counted("full", counterNoRoom, p.skipLabel())
+	p.lookupTops(missing)
+	p.label(found)
+	p.emit(asm.Mov.Reg(rStash, asm.R0))
+	p.later(missing, func() {
+		p.loadZeroes(fmt.Sprintf("zeroes%d", 8*len(p.levels)))
+		p.emit(asm.Mov.Reg(asm.R3, asm.R0), mapPtr(asm.R1, topsMap))
+		p.move(asm.R2, asm.RFP, p.key)
+		p.emit(
+			asm.Mov.Imm(asm.R4, int32(ebpf.UpdateAny)),
+			asm.FnMapUpdateElem.Call(),
+			asm.JNE.Imm(asm.R0, 0, full),
+		)
+		p.lookupTops(p.skipLabel())
+		p.emit(asm.Ja.Label(found))
+	})
+}
+
+// findParent finds the call of the level outside that this one is inside of: it
+// is further up the stack. Others have ended, though their return was missed.
+func (p *chainProgram) findParent() {
+	if p.chain.Level == 0 {
+		return
+	}
+	p.step("inside %s", p.chain.Of[p.chain.Level-1].Func.Name)
+	p.parent = p.room(8)
+	outer := p.levels[p.chain.Level-1]
+	inside := p.prefix + p.fresh("inside")
+	p.emit(
+		asm.LoadMem(asm.R1, rStash, int16(8*(p.chain.Level-1)), asm.DWord),
+		asm.LoadMem(asm.R2, asm.RFP, spFrame, asm.DWord),
+		asm.StoreMem(asm.RFP, int16(p.parent), asm.R1, asm.DWord),
+		asm.JGT.Reg(asm.R1, asm.R2, inside),
+	)
+	if p.chain.sameAsOuter() { // this very call: the one before it counts
+		p.emit(asm.JNE.Reg(asm.R1, asm.R2, p.skipLabel()))
+		p.findCall(outer.calls, p.parent, asm.R0, p.skipLabel())
+		p.emit(
+			asm.LoadMem(asm.R1, asm.R0, chainPrev, asm.DWord),
+			asm.JEq.Imm(asm.R1, 0, p.skipLabel()),
+			asm.StoreMem(asm.RFP, int16(p.parent), asm.R1, asm.DWord),
+		)
+	} else {
+		p.emit(asm.Ja.Label(p.skipLabel()))
+	}
+	p.label(inside)
+}
+
+// findCall looks for a call by the frame address at a stack offset.
+func (p *program) findCall(calls string, at int, reg asm.Register, missing string) {
+	p.emit(mapPtr(asm.R1, calls))
+	p.move(asm.R2, asm.RFP, at)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+	if reg != asm.R0 {
+		p.emit(asm.Mov.Reg(reg, asm.R0))
+	}
+}
+
+// push keeps the call and makes it the innermost one of its level.
+func (p *chainProgram) push() {
+	l := p.own()
+	s := &stash{calls: l.calls, zeroes: l.zeroes, size: l.size}
+	p.step("keep %d bytes of the call", l.size)
+	p.loadZeroes(l.zeroes)
+	p.emit(asm.Mov.Reg(rBase, asm.R0))
+	inserted := p.prefix + p.fresh("inserted")
+	p.insert(s, func() { p.emit(asm.Mov.Reg(asm.R3, rBase)) }, inserted)
+	p.label(inserted)
+	p.find(s, rOut, p.skipLabel())
+	p.pushOuter()
+	outermost := p.prefix + p.fresh("outermost")
+	level := int16(8 * p.chain.Level)
+	p.emit(
+		asm.LoadMem(asm.R1, rStash, level, asm.DWord),
+		asm.LoadMem(asm.R2, asm.RFP, spFrame, asm.DWord),
+		asm.StoreMem(rStash, level, asm.R2, asm.DWord),
+		asm.JLE.Reg(asm.R1, asm.R2, outermost), // none, or one that has ended
+		asm.StoreMem(rOut, chainPrev, asm.R1, asm.DWord),
+	)
+	p.label(outermost)
+	p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rOut, chainStart, asm.R0, asm.DWord))
+	if len(p.probe.Flags) > 0 {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
+			asm.StoreMem(rOut, chainFlags, asm.R1, asm.DWord),
+		)
+	}
+	if l.entry != nil {
+		p.origin = -l.record
+		p.event = l.entry
+		p.header()
+		p.storeCaller(p.parent)
+		p.capture(l.entry.Items)
+	}
+}
+
+// pushOuter copies from the caller what it is inside of, and adds the caller.
+func (p *chainProgram) pushOuter() {
+	n := p.chain.Level
+	if n == 0 {
+		return
+	}
+	p.findCall(p.levels[n-1].calls, p.parent, rBase, p.exitLabel())
+	for i := range n - 1 {
+		p.emit(
+			asm.LoadMem(asm.R1, rBase, int16(chainOuter+8*i), asm.DWord),
+			asm.StoreMem(rOut, int16(chainOuter+8*i), asm.R1, asm.DWord),
+		)
+	}
+	p.emit(
+		asm.LoadMem(asm.R1, asm.RFP, int16(p.parent), asm.DWord),
+		asm.StoreMem(rOut, int16(chainOuter+8*(n-1)), asm.R1, asm.DWord),
+	)
+}
+
+// storeCaller stores the frame address of the caller at a stack offset; 0 means
+// that there is none.
+func (p *chainProgram) storeCaller(at int) {
+	if at == 0 {
+		p.emit(asm.Mov.Imm(asm.R1, 0))
+	} else {
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
+	}
+	p.emit(asm.StoreMem(rOut, p.out(p.event.Layout.Caller), asm.R1, asm.DWord))
+}
+
+// complete writes the entries that are kept of the chain that the call at
+// rStash ends, outermost first, if they were not written before.
+func (p *chainProgram) complete() {
+	at := p.room(8)
+	for i, l := range p.levels[:p.chain.Level] {
+		next := p.prefix + p.fresh("level")
+		p.step("entry of %s", p.chain.Of[i].Func.Name)
+		p.emit(
+			asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*i), asm.DWord),
+			asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord),
+		)
+		p.findCall(l.calls, at, rBase, next)
+		p.emit(asm.LoadMem(asm.R1, rBase, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, next))
+		p.writeEntry(&l, rBase)
+		p.label(next)
+	}
+	p.step("entry of %s", p.probe.Func.Name)
+	p.writeEntry(p.own(), rStash)
+}
+
+// writeEntry writes the record that is kept of a call.
+func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
+	p.emit(asm.Mov.Imm(asm.R1, 1), asm.StoreMem(kept, chainShown, asm.R1, asm.DWord))
+	if l.entry == nil {
+		return
+	}
+	written := p.prefix + p.fresh("written")
+	lost := p.prefix + p.fresh("lost")
+	number := p.unit.number(l.entry)
+	p.later(lost, func() {
+		own := p.number
+		p.number = number
+		p.count(counterLost, written)
+		p.number = own
+	})
+	size := l.entry.Layout.Size
+	p.reserve(size, lost)
+	p.emit(asm.Mov.Reg(asm.R1, rOut), asm.Mov.Imm(asm.R2, int32(size)))
+	p.move(asm.R3, kept, l.record)
+	p.emit(asm.FnProbeReadKernel.Call())
+	p.submit()
+	p.label(written)
+}
+
+// writeReturn writes the event at return.
+func (p *chainProgram) writeReturn() {
+	ev := p.own().ret
+	p.event, p.number = ev, p.unit.number(ev)
+	written := p.prefix + p.fresh("written")
+	p.reserve(ev.Layout.Size, p.counted("lost", counterLost, written))
+	p.header()
+	p.emit(asm.Mov.Imm(asm.R1, 0))
+	if n := p.chain.Level; n > 0 {
+		p.emit(asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*(n-1)), asm.DWord))
+	}
+	p.emit(
+		asm.StoreMem(rOut, p.out(ev.Layout.Caller), asm.R1, asm.DWord),
+		asm.LoadMem(asm.R1, rStash, chainStart, asm.DWord),
+		asm.StoreMem(rOut, p.out(ev.Layout.Start), asm.R1, asm.DWord),
+	)
+	p.clearFaults()
+	p.capture(ev.Items)
+	p.submit()
+	p.label(written)
+}
+
+// pop makes the call before the one at rStash the innermost one again.
+func (p *chainProgram) pop() {
+	p.step("forget the call")
+	forget := p.prefix + p.fresh("forget")
+	p.lookupTops(forget)
+	p.emit(
+		asm.LoadMem(asm.R1, rStash, chainPrev, asm.DWord),
+		asm.StoreMem(asm.R0, int16(8*p.chain.Level), asm.R1, asm.DWord),
+	)
+	if p.chain.Level == 0 {
+		p.emit(asm.JNE.Imm(asm.R1, 0, forget), mapPtr(asm.R1, topsMap))
+		p.move(asm.R2, asm.RFP, p.key)
+		p.emit(asm.FnMapDeleteElem.Call())
+	}
+	p.label(forget)
+	p.emit(mapPtr(asm.R1, p.own().calls))
+	p.move(asm.R2, asm.RFP, spFrame)
+	p.emit(asm.FnMapDeleteElem.Call())
+}

@@ -1,0 +1,123 @@
+package compiler
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// A condition may join as many tests of both sides as anyone writes.
+func TestManyAlternatives(t *testing.T) {
+	var tests []string
+	for i := range 40 {
+		tests = append(tests, fmt.Sprintf("count == %d", 100+i))
+	}
+	text := "read(count) if return == 3 || " + strings.Join(tests, " || ")
+	backEnds(t, func(t *testing.T, f Features) {
+		r := newRig(t, f, Options{}, text)
+		for count := uint64(99); count <= 140; count++ {
+			r.do(call{args: []uint64{0, 0, count, 0}, result: []uint64{4}})
+		}
+		require.Len(t, r.records, 40)
+	})
+}
+
+// A fault that a test at entry met counts for a call that is rejected at return.
+func TestUnreadableAtEntryIsCounted(t *testing.T) {
+	backEnds(t, func(t *testing.T, f Features) {
+		r := newRig(t, f, Options{}, "read(count) if return == 4 || buf->len == 104")
+		r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{3}})
+		require.Empty(t, r.shown())
+		require.Equal(t, uint64(1), r.counters(0).Unreadable)
+		r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{4}})
+		require.Len(t, r.shown(), 1)
+		require.Equal(t, uint64(1), r.counters(0).Unreadable)
+	})
+}
+
+// The name of a thread is whole, however little is captured of other values.
+func TestCommIsWhole(t *testing.T) {
+	r := newRig(t, withTrampoline, Options{MaxBytes: 4}, "read($comm)")
+	r.comm = "fifteen letters"
+	r.do(call{args: []uint64{0, 0, 0, 0}})
+	require.Equal(t, []string{`entry $comm="fifteen letters"`}, r.shown())
+}
+
+// Of a string that is too long to follow, what has failed already is known.
+func TestGlobOfLongString(t *testing.T) {
+	for text, want := range map[string][]string{
+		`read(count) if ubuf ~ "y*"`:     {"entry count=5"},
+		`read(count) if !(ubuf ~ "x*")`:  {"entry count=5"},
+		`read(count) if ubuf ~ "x*"`:     nil,
+		`read(count) if !(ubuf ~ "*x")`:  nil,
+		`read(count) if !(ubuf ~ "y*")`:  nil,
+		`read(count) if !(ubuf ~ "yyy")`: {"entry count=5"},
+	} {
+		r := newRig(t, withTrampoline, Options{}, text)
+		long := r.alloc([]byte(strings.Repeat("y", 3000) + "\x00"))
+		r.do(call{args: []uint64{0, long, 5, 0}})
+		require.Equal(t, want, r.shown(), text)
+	}
+}
+
+var (
+	tPacked = &btf.Struct{Name: "packed", Size: 12, Members: []btf.Member{{Name: "a", Type: tInt}, {Name: "p", Type: ptr(tDev), Offset: 32}}}
+	tOdd    = &btf.Struct{Name: "odd", Size: 16, Members: []btf.Member{{Name: "packed", Type: tPacked}, {Name: "c", Type: tInt, Offset: 96}}}
+	tFlex   = &btf.Struct{Name: "flex", Size: 8, Members: []btf.Member{
+		{Name: "n", Type: tLong},
+		{Name: "name", Type: &btf.Array{Index: tUint, Type: tChar}, Offset: 64},
+		{Name: "v", Type: &btf.Array{Index: tUint, Type: tInt}, Offset: 64},
+	}}
+)
+
+// A record is passed in memory if something in it is not aligned, however deep,
+// as gcc does: the argument behind it is in the first register.
+func TestPackedInRecord(t *testing.T) {
+	for _, typ := range []*btf.Struct{tPacked, tOdd} {
+		sig, err := place(function("f", typ, param("o", typ), param("x", tInt)).Type.(*btf.FuncProto), AMD64)
+		require.NoError(t, err)
+		require.True(t, sig.Result.InMemory)
+		require.Equal(t, int16(-1), sig.Params[0].Words[0].Reg)
+		require.Equal(t, AMD64.ArgRegs[1], sig.Params[1].Words[0].Reg, "the first one has the address of the result")
+	}
+}
+
+// An array of characters without a length is the string that begins there.
+func TestFlexibleText(t *testing.T) {
+	target := newTarget(t, withProbes, function("flexible", &btf.Void{}, param("p", ptr(tFlex))))
+	target.Symbols = nil
+	unit, err := Compile([]*Probe{mustResolve(t, target, `flexible(p->name == "abc")`)}, Options{Arch: AMD64, RingBytes: 1 << 20})
+	require.NoError(t, err)
+	for text, want := range map[string][]string{"abc": {`entry p->name="abc"`}, "abcd": nil} {
+		r := withMachine(t, unit)
+		record := append(make([]byte, tFlex.Size), text+"\x00"...)
+		r.do(call{args: []uint64{r.alloc(record)}})
+		require.Equal(t, want, r.shown())
+	}
+}
+
+// What has no meaning is refused, and does not record something else.
+func TestRefusedValues(t *testing.T) {
+	for _, tc := range []struct{ spec, want string }{
+		{"flexible(p->v)", "'p->v' is an array of unknown length"},
+		{"flexible(s.name[0])", "'s.name[0]' lies behind an argument that is passed by value"},
+		{"flexible(s.v[3] == 1)", "'s.v[3]' lies behind an argument that is passed by value"},
+		{`flexible(dev[1] == "0123456789")`, "'dev[1]' is struct dev, which has no order and cannot be compared"},
+		{"flexible(((struct timespec64)(void *)dev->alias).tv_sec)", "'(void *)dev->alias' is not in memory, so it cannot be looked at as struct timespec64"},
+		{"flexible(((struct dev *)(u64)dev->index)->index)", "'(struct dev *)(u64)dev->index' is made of a number of fewer than 64 bits, and cannot be followed"},
+	} {
+		target := newTarget(t, withTrampoline, function("flexible", &btf.Void{}, param("p", ptr(tFlex)), param("s", tFlex), param("dev", ptr(tDev))))
+		target.Symbols = nil
+		trace, err := spec.Parse(tc.spec)
+		require.NoError(t, err)
+		_, err = Resolve(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, tc.spec)
+		require.Equal(t, tc.want, refused.Msg)
+	}
+}

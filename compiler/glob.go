@@ -1,0 +1,127 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// matches says whether a function's name is one that the glob means.
+func matches(glob, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(glob, "[!", "[^"), name)
+	return ok && err == nil
+}
+
+func matchesAny(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return matches(g, name) })
+}
+
+// mostFunctions bounds what one glob may mean.
+const mostFunctions = 16384
+
+// addGlob binds a trace to every function that its glob means and that can be
+// traced. Functions that lack what the spec names are left out and counted.
+func (plan *Plan) addGlob(t *spec.Trace, target *Target) error {
+	names, err := Names(t, target)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return spec.Errorf(t.Text, t.Func.At, "no function of this kernel matches '%s'", t.Func.Name)
+	}
+	before := len(plan.Probes)
+	reasons := map[string]int{}
+	for _, name := range names {
+		one := *t
+		one.Func.Name = name
+		p, err := bindProbe(&one, target)
+		var refused *spec.Error
+		switch {
+		case err == nil:
+			p.OfGlob = true
+			plan.Probes = append(plan.Probes, p)
+			plan.Notes = append(plan.Notes, p.Func.notes()...)
+		case errors.As(err, &refused):
+			reasons[strings.ReplaceAll(refused.Msg, name, "it")]++
+		default:
+			return err
+		}
+	}
+	found := len(plan.Probes) - before
+	if found == 0 {
+		return spec.Errorf(t.Text, t.Func.At, "none of the %d functions that match '%s' can be traced", len(names), t.Func.Name).
+			WithHint("%s", commonest(reasons))
+	}
+	if found > mostFunctions {
+		return spec.Errorf(t.Text, t.Func.At, "'%s' means %d functions, and %d is the limit", t.Func.Name, found, mostFunctions)
+	}
+	for reason, n := range reasons {
+		plan.LeftOut[reason] += n
+	}
+	return nil
+}
+
+// commonest is the reason of most refusals.
+func commonest(reasons map[string]int) string {
+	best := ""
+	for r, n := range reasons {
+		if best == "" || n > reasons[best] || n == reasons[best] && r < best {
+			best = r
+		}
+	}
+	return fmt.Sprintf("of most: %s", best)
+}
+
+// Names lists the functions, or tracepoints, that a glob means, in the order
+// of the alphabet: those with a type and, where this is known, with code that
+// can be hooked.
+func Names(t *spec.Trace, target *Target) ([]string, error) {
+	types := target.Kernel
+	if m := t.Module.Name; m != "" && m != vmlinux {
+		if target.Module == nil {
+			return nil, nil
+		}
+		var err error
+		types, err = target.Module(m)
+		if errors.Is(err, ErrNoModuleBTF) {
+			return nil, spec.Errorf(t.Text, t.Module.At, "module %s is not loaded, or has no BTF", m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the BTF of module %s: %w", m, err)
+		}
+	}
+	var names []string
+	for typ, err := range types.All() {
+		if err != nil {
+			return nil, fmt.Errorf("read the kernel's types: %w", err)
+		}
+		if name, ok := target.listed(typ, t.Tracepoint); ok && matches(t.Func.Name, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// listed is the name of a function, or tracepoint, that may be traced.
+func (t *Target) listed(typ btf.Type, tracepoint bool) (string, bool) {
+	if tracepoint {
+		td, ok := typ.(*btf.Typedef)
+		if !ok {
+			return "", false
+		}
+		return strings.CutPrefix(td.Name, tracepointType)
+	}
+	f, ok := typ.(*btf.Func)
+	if !ok || noTrampoline[f.Name] || t.Hookable != nil && !t.Hookable(f.Name) {
+		return "", false
+	}
+	return f.Name, t.Symbols == nil || slices.ContainsFunc(t.Symbols.Lookup(f.Name), kallsyms.Symbol.Entry)
+}

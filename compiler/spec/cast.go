@@ -1,0 +1,138 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+)
+
+var (
+	tags       = []string{"struct", "union", "enum"}
+	qualifiers = []string{"const", "volatile"}
+	basics     = []string{"unsigned", "signed", "long", "short", "int", "char", "void", "_Bool", "float", "double", "__int128"}
+)
+
+// isTypeWord reports whether word is a keyword of C that belongs in a type,
+// and so nothing else's name.
+func isTypeWord(word string) bool {
+	return slices.Contains(tags, word) || slices.Contains(qualifiers, word) || slices.Contains(basics, word)
+}
+
+// atCast reports whether the parenthesis at tok begins a cast. As it cannot
+// know typedefs, it goes by what is around them: (T *) is a type, and (T)x has
+// something to cast. It looks no further than the next other parenthesis, so
+// that parsing takes linear time.
+func (p *parser) atCast() bool {
+	ahead := lookahead{lexer: p.lexer}
+	ahead.advance()
+	switch {
+	case ahead.tok.kind != name, ahead.tok.text == "return":
+		return false
+	case isTypeWord(ahead.tok.text):
+		return true
+	}
+	ahead.skip(func(t token) bool { return t.kind == name })
+	pointer := ahead.tok.is("*")
+	ahead.skip(func(t token) bool { return t.is("*") || slices.Contains(qualifiers, t.text) })
+	if pointer || !ahead.tok.is(")") {
+		return ahead.tok.is(")")
+	}
+	ahead.advance()
+	return ahead.tok.beginsValue()
+}
+
+// lookahead reads tokens that will be read again, with their errors.
+type lookahead struct {
+	lexer lexer
+	tok   token
+}
+
+func (a *lookahead) advance() {
+	var err error
+	if a.tok, err = a.lexer.next(); err != nil {
+		a.tok = token{kind: end}
+	}
+}
+
+// skip moves on as long as in holds.
+func (a *lookahead) skip(in func(token) bool) {
+	for in(a.tok) {
+		a.advance()
+	}
+}
+
+// beginsValue reports whether a value can begin with t.
+func (t token) beginsValue() bool {
+	return t.kind == name && t.text != "if" || t.is("(") || t.is("$") || t.is("@") || t.is("*")
+}
+
+// cast parses a type in parentheses and the value behind it.
+func (p *parser) cast() (Expr, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	open := p.tok
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	typ, err := p.typeName()
+	if err != nil {
+		return nil, err
+	}
+	if !p.tok.is(")") {
+		return nil, p.badAfterType()
+	}
+	at := Span{open.at.Start, p.tok.at.End}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if !p.tok.beginsValue() {
+		return nil, p.nothingToCast(at)
+	}
+	x, err := p.value()
+	return &Cast{typ, x, at}, err
+}
+
+// typeName parses a type.
+func (p *parser) typeName() (typ TypeName, err error) {
+	start := p.tok.at.Start
+	var words []string
+	for p.tok.kind == name {
+		if word := p.tok.text; !slices.Contains(qualifiers, word) {
+			if !continues(words, word) {
+				return typ, p.badTypeWord(words)
+			}
+			words = append(words, word)
+		}
+		if err := p.advance(); err != nil {
+			return typ, err
+		}
+	}
+	if len(words) == 0 || len(words) == 1 && slices.Contains(tags, words[0]) {
+		return typ, p.badType(words)
+	}
+	typ.Name = strings.Join(words, " ")
+	for p.tok.is("*") || slices.Contains(qualifiers, p.tok.text) {
+		if p.tok.is("*") {
+			typ.Stars++
+		}
+		if err := p.advance(); err != nil {
+			return typ, err
+		}
+	}
+	typ.At = Span{start, p.prev.at.End}
+	return typ, nil
+}
+
+// continues reports whether word can stand behind the words of a type: a name
+// behind struct, or another word of an integer type.
+func continues(words []string, word string) bool {
+	switch {
+	case len(words) == 0:
+		return word != "return"
+	case slices.Contains(tags, words[0]):
+		return len(words) == 1 && !isTypeWord(word)
+	default:
+		return slices.Contains(basics, words[0]) && slices.Contains(basics, word)
+	}
+}

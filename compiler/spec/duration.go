@@ -1,0 +1,65 @@
+package spec
+
+import (
+	"math/big"
+	"strings"
+)
+
+// units are the units of durations in nanoseconds.
+var units = map[string]int64{
+	"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9,
+}
+
+// otherUnits are names that people know for them.
+var otherUnits = map[string]string{
+	"nsec": "ns", "nsecs": "ns", "nanos": "ns", "NS": "ns",
+	"usec": "us", "usecs": "us", "micros": "us", "US": "us",
+	"msec": "ms", "msecs": "ms", "millis": "ms", "MS": "ms",
+	"S": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+	"M": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+	"H": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
+}
+
+// cutUnit splits a number into digits with at most one dot among them, and
+// what follows. It returns false if it does not begin so.
+func cutUnit(number string) (amount, unit string, ok bool) {
+	unit = strings.TrimLeft(number, decimal+".")
+	amount = number[:len(number)-len(unit)]
+	whole, fraction, dot := strings.Cut(amount, ".")
+	return amount, unit, only(whole, decimal) && (!dot || only(fraction, decimal))
+}
+
+// isDuration reports whether a number has one of the units.
+func isDuration(number string) bool {
+	_, unit, ok := cutUnit(number)
+	return ok && units[unit] != 0
+}
+
+// meantUnit returns the unit that was meant by that of a number, if any.
+func meantUnit(number string) string {
+	_, unit, ok := cutUnit(number)
+	if !ok {
+		return ""
+	}
+	return otherUnits[unit]
+}
+
+// duration parses a number with a unit, behind this sign.
+func (p *parser) duration(sign string) (c Constant, err error) {
+	t := p.tok
+	if sign != "" {
+		return c, Errorf(p.text, Span{p.prev.at.Start, t.at.End}, "a duration has no sign").WithHint("write %s", t.text)
+	}
+	amount, unit, _ := cutUnit(t.text)
+	length, _ := new(big.Rat).SetString(amount)
+	length.Mul(length, new(big.Rat).SetInt64(units[unit]))
+	switch ns := length.Num(); {
+	case !length.IsInt():
+		return c, Errorf(p.text, t.at, "%s is no whole number of nanoseconds", t)
+	case !ns.IsUint64():
+		return c, Errorf(p.text, t.at, "%s is out of range", t).
+			WithHint("durations go up to %d (2^64-1) nanoseconds, 584 years", ^uint64(0))
+	default:
+		return Constant{Kind: Duration, Abs: ns.Uint64(), At: t.at}, p.advance()
+	}
+}

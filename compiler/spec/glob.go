@@ -1,0 +1,127 @@
+package spec
+
+import "strings"
+
+// mostGlob is the most elements in the pattern behind a ~, which is matched in
+// the kernel.
+const mostGlob = 60
+
+// GlobElement is a part of a pattern: it matches one byte, or with Star any
+// number of any bytes.
+type GlobElement struct {
+	Star   bool
+	Not    bool        // one that is in none of the ranges; ? is Not without ranges
+	Ranges []ByteRange // one that is in one of them
+}
+
+// ByteRange is the bytes from Low to High, both of them included.
+type ByteRange struct{ Low, High byte }
+
+// Match reports whether the element matches the byte.
+func (e GlobElement) Match(c byte) bool {
+	for _, r := range e.Ranges {
+		if r.Low <= c && c <= r.High {
+			return !e.Not
+		}
+	}
+	return e.Not || e.Star
+}
+
+// ParseGlob parses a pattern: of a function, or behind a ~. A backslash takes
+// the special meaning from what follows it. The error is an [*Error] about a
+// place in the pattern.
+func ParseGlob(pattern string) ([]GlobElement, error) {
+	var elements []GlobElement
+	for at := 0; at < len(pattern); {
+		e, size, err := globElement(pattern, at)
+		if err != nil {
+			return nil, err
+		}
+		at += size
+		if n := len(elements); !e.Star || n == 0 || !elements[n-1].Star {
+			elements = append(elements, e)
+		}
+	}
+	return elements, nil
+}
+
+// IsGlob reports whether a name has wildcards in it.
+func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// globElement parses the element at a place of the pattern and returns how
+// long it is.
+func globElement(pattern string, at int) (e GlobElement, size int, err error) {
+	switch c := pattern[at]; {
+	case c == '*':
+		return GlobElement{Star: true}, 1, nil
+	case c == '?':
+		return GlobElement{Not: true}, 1, nil
+	case c == '[':
+		return globClass(pattern, at)
+	case c == '\\' && at+1 == len(pattern):
+		return e, 0, Errorf(pattern, Span{at, at + 1}, `nothing follows the last \ of the pattern`)
+	case c == '\\':
+		return GlobElement{Ranges: []ByteRange{{pattern[at+1], pattern[at+1]}}}, 2, nil
+	default:
+		return GlobElement{Ranges: []ByteRange{{c, c}}}, 1, nil
+	}
+}
+
+// globClass parses the brackets at a place of the pattern.
+func globClass(pattern string, at int) (e GlobElement, size int, err error) {
+	length := strings.IndexByte(pattern[at:], ']')
+	if length < 0 {
+		return e, 0, Errorf(pattern, Span{at, at + 1}, "the '[' has no closing ']'")
+	}
+	body := pattern[at+1 : at+length]
+	place := Span{at, at + length + 1}
+	if strings.HasPrefix(body, "^") {
+		return e, 0, Errorf(pattern, place, "a '^' after '['").WithHint("everything but some is written [!%s]", body[1:])
+	}
+	body, e.Not = strings.CutPrefix(body, "!")
+	if body == "" {
+		return e, 0, Errorf(pattern, place, "nothing is between '[' and ']'")
+	}
+	for len(body) > 0 {
+		r := ByteRange{body[0], body[0]}
+		body = body[1:]
+		if len(body) > 1 && body[0] == '-' {
+			r.High, body = body[1], body[2:]
+		}
+		if r.Low > r.High {
+			return e, 0, Errorf(pattern, place, "the range %c-%c is backwards", r.Low, r.High)
+		}
+		e.Ranges = append(e.Ranges, r)
+	}
+	return e, length + 1, nil
+}
+
+// checkGlob refuses a malformed pattern. The function place finds a byte of it
+// in the spec.
+func (p *parser) checkGlob(pattern string, place func(int) int) error {
+	_, err := ParseGlob(pattern)
+	if err, ok := err.(*Error); ok {
+		err.Text = p.text
+		err.At = Span{place(err.At.Start), place(err.At.End)}
+		return err
+	}
+	return nil
+}
+
+// pattern parses the string behind a ~.
+func (p *parser) pattern() (c Constant, err error) {
+	if p.tok.kind != quoted || p.tok.text[0] != '"' {
+		return c, p.badPattern()
+	}
+	if c, err = p.str(); err != nil {
+		return c, err
+	}
+	place := func(at int) int { return c.At.Start + 1 + written(c.Text[1:], at) }
+	if err := p.checkGlob(c.Str, place); err != nil {
+		return c, err
+	}
+	if elements, _ := ParseGlob(c.Str); len(elements) > mostGlob {
+		return c, Errorf(p.text, c.At, "a pattern of %d elements is longer than the limit (%d)", len(elements), mostGlob)
+	}
+	return c, nil
+}

@@ -1,0 +1,202 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+)
+
+// badValue refuses what stands where a value begins.
+func (p *parser) badValue() error {
+	switch t := p.tok; {
+	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"), t.word("if"):
+		return p.noValue()
+	case t.kind == compare && slices.Contains(ops[:], t.text), t.is("&"), t.is("~"):
+		return p.operatorFirst()
+	case t.kind == number, t.kind == quoted:
+		return p.constantFirst()
+	case t.kind == name:
+		return p.typeFirst()
+	case t.not() && p.cond:
+		return p.expected("a value").WithHint("'!' stands before a condition: !(a == 5)")
+	case t.not():
+		return p.expected("a value").WithHint("conditions stand behind 'if': vfs_read(count) if !count")
+	case t.is("-"), t.is("+"):
+		return p.expected("a value").WithHint("there is no arithmetic")
+	default:
+		return p.unexpected("a value")
+	}
+}
+
+// noValue refuses the end of something before it began.
+func (p *parser) noValue() error {
+	t := p.tok
+	switch {
+	case p.cond && p.prev.is("*"):
+		return Errorf(p.text, t.at, "a value is missing after '*'")
+	case p.cond:
+		return Errorf(p.text, t.at, "a condition is missing after %s", p.prev)
+	case t.kind == end:
+		return p.unclosed()
+	case !p.prev.is(",") && (!p.prev.is("(") || p.depth > 0):
+		return Errorf(p.text, t.at, "a value is missing after %s", p.prev)
+	case t.is(","):
+		return Errorf(p.text, t.at, "a value is missing before ','").WithHint("leave out the ','")
+	case t.is(")"):
+		return Errorf(p.text, t.at, "a value is missing before ')'").WithHint("leave out the ',' before it")
+	default:
+		return Errorf(p.text, t.at, "a value is missing before %s", t)
+	}
+}
+
+// operatorFirst refuses an operator without a value before it.
+func (p *parser) operatorFirst() error {
+	err := Errorf(p.text, p.tok.at, "a value is missing before %s", p.tok)
+	switch {
+	case p.tok.is("&"):
+		return err.WithHint("the address of something is not a value")
+	case p.cond && p.last != nil && (p.prev.is("&&") || p.prev.is("||")):
+		return err.WithHint("repeat the value: %s %s %s %s ...", p.last, p.prev.text, p.last.Value, p.tok.text)
+	default:
+		return err
+	}
+}
+
+// constantFirst refuses a constant where a value belongs.
+func (p *parser) constantFirst() error {
+	err := p.expected("a value")
+	if last := p.last; p.cond && last != nil && last.Pred != nil && (p.prev.is("&&") || p.prev.is("||")) {
+		return err.WithHint("repeat the value: %s %s %s %s %s", last, p.prev.text, last.Value, last.Pred.Op, p.tok.text)
+	}
+	return err.WithHint("a constant stands behind an operator: count > 5")
+}
+
+// typeFirst refuses a keyword of C where a value belongs.
+func (p *parser) typeFirst() error {
+	return Errorf(p.text, p.tok.at, "%s begins a type", p.tok).
+		WithHint("an argument is named without its type; a cast has parentheses: (struct sock *)sk")
+}
+
+// badInner refuses what stands behind a value in parentheses.
+func (p *parser) badInner() error {
+	switch t := p.tok; {
+	case t.kind == end:
+		return Errorf(p.text, t.at, "')' is missing")
+	case t.operator() && p.cond:
+		return Errorf(p.text, t.at, "a comparison where a value belongs")
+	case t.operator():
+		return Errorf(p.text, t.at, "a comparison inside a value").
+			WithHint("leave out the parentheses around it, or write it behind 'if'")
+	case t.is(":"):
+		return Errorf(p.text, t.at, "a format inside a value").WithHint("it stands behind the parentheses: (a):x")
+	case t.arithmetic():
+		return p.noArithmetic("')'")
+	default:
+		return p.unexpected("')'")
+	}
+}
+
+// badMember refuses what stands behind an arrow or a dot.
+func (p *parser) badMember() error {
+	if t := p.tok; t.kind == end || t.is(",") || t.is(")") || t.is("&&") || t.is("||") || t.operator() {
+		return Errorf(p.text, t.at, "a member is missing after %s", p.prev)
+	}
+	return p.unexpected("a member after " + p.prev.String())
+}
+
+// badIndex refuses what stands behind a bracket.
+func (p *parser) badIndex() error {
+	switch t := p.tok; {
+	case t.kind == end, t.is("]"):
+		return Errorf(p.text, t.at, "a number is missing after '['")
+	case t.is("-"):
+		return p.expected("a number after '['").WithHint("an index goes from 0 to %d (2^31)", mostElements)
+	default:
+		return p.unexpected("a number after '['").WithHint("an index is constant: name[0]")
+	}
+}
+
+func (p *parser) unclosedIndex() error {
+	switch t := p.tok; {
+	case t.kind == end, t.is(","), t.is(")"), t.operator():
+		return Errorf(p.text, t.at, "']' is missing")
+	case t.arithmetic():
+		return p.noArithmetic("']'")
+	default:
+		return p.unexpected("']'")
+	}
+}
+
+// badBuiltin refuses what stands behind the $ at start.
+func (p *parser) badBuiltin(start int) error {
+	t := p.tok
+	at := Span{start, t.at.End}
+	switch {
+	case t.kind != name && t.kind != number:
+		return Errorf(p.text, t.at, "a name is missing after '$'").WithHint("%s", builtins())
+	case t.text == "arg":
+		return Errorf(p.text, at, "$arg without a number").WithHint("the first argument is $arg1")
+	case t.text == "arg0":
+		return Errorf(p.text, at, "arguments are counted from 1").WithHint("the first argument is $arg1")
+	case strings.HasPrefix(t.text, "arg") && only(t.text[3:], decimal):
+		return Errorf(p.text, at, "$%s is out of range", t.text).WithHint("arguments are $arg1 to $arg%d", mostArgs)
+	}
+	err := Errorf(p.text, at, "'$%s' is not known", t.text)
+	if near, ok := Nearest(t.text, slices.Values(Builtins)); ok {
+		if near == "arg" {
+			near = "arg1"
+		}
+		return err.WithHint("did you mean '$%s'?", near)
+	}
+	return err.WithHint("%s", builtins())
+}
+
+// builtins lists the builtins for a hint.
+func builtins() string {
+	list := "$" + strings.Join(Builtins, " $")
+	return "there are " + strings.Replace(list, "$arg ", "$arg1 $arg2 ... ", 1)
+}
+
+// badGlobal refuses what stands behind an @.
+func (p *parser) badGlobal() error {
+	if p.tok.kind == number {
+		return p.expected("the name of a variable after '@'").WithHint("an address has no type; name the variable: @jiffies")
+	}
+	return Errorf(p.text, p.tok.at, "the name of a variable is missing after '@'")
+}
+
+// badType refuses the end of a type before it is whole.
+func (p *parser) badType(words []string) error {
+	if len(words) > 0 {
+		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
+	}
+	return Errorf(p.text, p.tok.at, "a type is missing after %s", p.prev)
+}
+
+// badTypeWord refuses a word behind the words of a type.
+func (p *parser) badTypeWord(words []string) error {
+	if len(words) == 1 && slices.Contains(tags, words[0]) {
+		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
+	}
+	return Errorf(p.text, p.tok.at, "%s after the type '%s'", p.tok, strings.Join(words, " "))
+}
+
+// badAfterType refuses what stands behind the type of a cast.
+func (p *parser) badAfterType() error {
+	switch t := p.tok; {
+	case t.kind == end, t.is(","):
+		return Errorf(p.text, t.at, "')' is missing after the type")
+	case t.is("["), t.is("("):
+		return p.expected("')' after the type").WithHint("the type of a cast is a name, perhaps with '*' behind it")
+	default:
+		return p.unexpected("')' after the type")
+	}
+}
+
+// nothingToCast refuses a cast without a value.
+func (p *parser) nothingToCast(at Span) error {
+	err := Errorf(p.text, p.tok.at, "a value is missing after the cast %s", quote(p.text[at.Start:at.End]))
+	if p.tok.kind == number || p.tok.kind == quoted {
+		return err.WithHint("a constant has no type of its own; it stands behind an operator: count > 5")
+	}
+	return err
+}

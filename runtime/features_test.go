@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// newTypes makes a kernel's types out of structures and their only members,
+// and a function.
+func newTypes(t *testing.T, structs map[string]string) *btf.Spec {
+	b, err := btf.NewBuilder(nil, nil)
+	require.NoError(t, err)
+	number := &btf.Int{Name: "int", Size: 4}
+	for name, member := range structs {
+		inner := &btf.Union{Size: 4, Members: []btf.Member{{Name: member, Type: number}}}
+		_, err := b.Add(&btf.Struct{Name: name, Size: 4, Members: []btf.Member{{Type: inner}}})
+		require.NoError(t, err)
+	}
+	_, err = b.Add(&btf.Func{Name: "bpf_session_is_return", Type: &btf.FuncProto{Return: number}})
+	require.NoError(t, err)
+	types, err := b.Spec()
+	require.NoError(t, err)
+	return types
+}
+
+func TestPromised(t *testing.T) {
+	old := newTypes(t, map[string]string{"dyn_ftrace": "ip"})
+	recent := newTypes(t, map[string]string{"dyn_ftrace": "ip", "bpf_htab": "ma", "bpf_kprobe_multi_link": "fp", "fprobe": "hlist_array"})
+	for _, tc := range []struct {
+		release string
+		types   *btf.Spec
+		want    compiler.Features
+	}{
+		{"5.4.0-generic", old, compiler.Features{TrampolineWords: 6}},
+		{"5.10.0-32-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6}},
+		{"6.1.0-50-cloud-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true}},
+		{"7.2.13+deb14", recent, compiler.Features{
+			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true,
+			RuntimeAlloc: true, KprobeMulti: true, ReturnsUnlimited: true, ConsistentBTF: true,
+			SessionIsReturn: funcID(recent, "bpf_session_is_return"),
+		}},
+	} {
+		v, err := parseRelease(tc.release)
+		require.NoError(t, err)
+		tc.want.ReturnInstances = 4096
+		require.Equal(t, tc.want, promised(v, tc.types), tc.release)
+	}
+	require.NotZero(t, funcID(recent, "bpf_session_is_return"))
+	_, err := parseRelease("linux")
+	require.ErrorContains(t, err, `read kernel release "linux"`)
+}
+
+func TestHasMember(t *testing.T) {
+	types := newTypes(t, map[string]string{"fprobe": "hlist_array"})
+	require.True(t, hasStruct(types, "fprobe"))
+	require.True(t, hasMember(types, "fprobe", "hlist_array"))
+	require.False(t, hasMember(types, "fprobe", "rethook"))
+	require.False(t, hasMember(types, "none", "rethook"))
+}

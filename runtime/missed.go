@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/link"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// Misses is the calls that the kernel did not show to a program.
+type Misses struct {
+	Kind compiler.Kind
+	// Probes share the program: which of their functions were called cannot
+	// be told.
+	Probes []*compiler.Probe
+	N      uint64
+	// Uncounted: this kernel does not count them (fentry and fexit before
+	// 5.12, kprobes before 6.7), and N is no evidence of anything.
+	Uncounted bool
+}
+
+// Missed reads what each program missed since it was attached, until
+// [Session.Close]. Calls are missed when a program runs on the CPU already
+// (recursion_misses of bpf_prog_info), and when the kernel has no room for one
+// more call whose return it must catch (missed of bpf_link_info).
+func (s *Session) Missed() ([]Misses, error) {
+	var all []Misses
+	programs := map[string]int{} // index in all
+	counts := s.kernel.counts()
+	for _, at := range s.attached {
+		m, err := counts.missed(at)
+		if err != nil {
+			return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
+		}
+		i, shared := programs[at.Program]
+		if !shared {
+			i = len(all)
+			programs[at.Program] = i
+			all = append(all, Misses{Kind: at.Kind})
+			stats, err := s.coll.Programs[at.Program].Stats()
+			if err != nil {
+				return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
+			}
+			m.N += stats.RecursionMisses
+		}
+		all[i].add(m, at.Places)
+	}
+	return all, nil
+}
+
+func (m *Misses) add(n Misses, places []compiler.Place) {
+	m.N += n.N
+	m.Uncounted = m.Uncounted || n.Uncounted
+	for _, p := range places {
+		if !slices.Contains(m.Probes, p.Probe) {
+			m.Probes = append(m.Probes, p.Probe)
+		}
+	}
+}
+
+// counts says which misses a kernel counts.
+type counts struct {
+	programs bool // recursion_misses of bpf_prog_info (5.12)
+	links    bool // missed of bpf_link_info (6.7)
+}
+
+func (k *Kernel) counts() counts {
+	return counts{
+		programs: hasMember(k.types, "bpf_prog_info", "recursion_misses"),
+		links:    hasMember(k.types, "bpf_link_info", "missed"),
+	}
+}
+
+// missed is what a link missed, beyond what its program counts.
+func (c counts) missed(at *attached) (m Misses, err error) {
+	probe := at.Kind.Multi() || at.Kind == compiler.Kprobe || at.Kind == compiler.Kretprobe
+	switch {
+	case !probe:
+		m.Uncounted = !c.programs
+	case c.links:
+		m.N, err = linkMissed(at.link)
+	case at.group != "":
+		m.N, err = profileMissed(at.group)
+	default:
+		m.Uncounted = true
+	}
+	return m, err
+}
+
+func linkMissed(l link.Link) (uint64, error) {
+	info, err := l.Info()
+	if err != nil {
+		return 0, err
+	}
+	if multi := info.KprobeMulti(); multi != nil {
+		return multi.Missed, nil
+	}
+	if perf := info.PerfEvent(); perf != nil && perf.Kprobe() != nil {
+		return perf.Kprobe().Missed, nil
+	}
+	return 0, errors.New("the link does not tell")
+}
