@@ -12,6 +12,11 @@ test: deps
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	go test -timeout 30m ./...
 
+# The same with every function of every kernel, and a million calls of random specs.
+test-long: test
+	go test ./compiler -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
+	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep 0 -timeout 4h
+
 # What the comparison with libbpf needs, as root on Debian; skipped elsewhere.
 deps:
 	-@[ "$$(id -u)" != 0 ] || [ -e /usr/include/bpf/btf.h ] || { apt-get update && \
@@ -25,4 +30,4 @@ clean:
 	rm -f ksnoop
 
 FORCE:
-.PHONY: test deps demo clean FORCE
+.PHONY: test test-long deps demo clean FORCE

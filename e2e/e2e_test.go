@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	scripts = flag.String("scripts", "testdata", "directory of the scripts to run")
-	binary  = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
+	scripts  = flag.String("scripts", "testdata", "directory of the scripts to run")
+	prebuilt = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
 )
 
 func TestMain(m *testing.M) {
@@ -26,11 +26,14 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"traffic": traffic.Main})
 }
 
-// TestGuest runs the scripts inside a virtual machine, where TestMatrix has put them.
+// TestGuest runs inside a virtual machine: the tests that trace in their own
+// process, before anything is changed in the system, and the scripts, which
+// TestMatrix has put there.
 func TestGuest(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs inside a virtual machine, see TestMatrix")
 	}
+	runInProcess(t)
 	params, err := script.Params(guestScripts)
 	require.NoError(t, err)
 	params.Deadline, _ = t.Deadline()

@@ -14,7 +14,7 @@ import (
 )
 
 // eventHeader matches the first line of an event, normalized or not.
-var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) ([\w.:]+)\(`)
+var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) +([\w.:]+)\(`)
 
 // address matches a hexadecimal number that is too large for 32 bits.
 var address = regexp.MustCompile(`\b0x[0-9a-f]{9,16}\b`)
@@ -44,6 +44,16 @@ func jsonEvents(text, function string) (n int) {
 		}
 	}
 	return n
+}
+
+// functions writes the functions of all events to a file, in order.
+func functions(ts *testscript.TestScript, args []string) {
+	usage(ts, len(args) == 2, "functions OUT FILE")
+	var list strings.Builder
+	for _, m := range eventHeader.FindAllStringSubmatch(ts.ReadFile(args[0]), -1) {
+		list.WriteString(m[1] + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(list.String()), 0o644))
 }
 
 func normalize(ts *testscript.TestScript, args []string) {

@@ -6,6 +6,7 @@
 //	                                          its output goes to OUT, its messages to OUT.err
 //	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N
 //	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
+//	functions OUT FILE                        write the functions of all events to a file, in order
 //	normalize OUT                             replace what differs from run to run, for cmp
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
 //	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
@@ -51,6 +52,7 @@ func Params(dir string) (testscript.Params, error) {
 			"trace":      positive(trace),
 			"trace-stop": positive(traceStop),
 			"events":     positive(events),
+			"functions":  positive(functions),
 			"normalize":  positive(normalize),
 			"await":      positive(await),
 			"kprobe":     positive(kprobe),

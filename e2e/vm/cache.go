@@ -19,8 +19,8 @@ type Kernel struct {
 
 // A Cache keeps unpacked kernels:
 //
-//	RELEASE/vmlinuz, RELEASE/dummy.ko   complete from the moment it is there
-//	SUITE                               the release last chosen; its age says when apt was asked
+//	RELEASE/vmlinuz, RELEASE/NAME.ko   complete from the moment it is there
+//	SUITE                              the release last chosen; its age says when apt was asked
 //
 // Several processes may share one.
 type Cache struct {
@@ -37,7 +37,8 @@ func NewCache() Cache {
 	if err != nil {
 		dir = os.TempDir()
 	}
-	return Cache{Dir: filepath.Join(dir, "ksnoop", "kernels")}
+	// Kernels unpacked for another list of modules would lack some.
+	return Cache{Dir: filepath.Join(dir, "ksnoop", "kernels", strings.Join(modules, "+"))}
 }
 
 // Kernel returns the suite's kernel, fetched by apt at most once a day. When

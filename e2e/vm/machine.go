@@ -55,9 +55,10 @@ func (m Machine) arguments(dir string) []string {
 }
 
 // commandLine returns the kernel's. panic=-1 reboots at once on a panic, which
-// -no-reboot makes an exit. What follows -- are init's arguments.
+// -no-reboot makes an exit; after an oops the guest would hang until its time is
+// up. What follows -- are init's arguments.
 func (m Machine) commandLine() string {
-	words := []string{"console=ttyS0", "loglevel=5", "panic=-1", m.Append, "--"}
+	words := []string{"console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", m.Append, "--"}
 	for _, arg := range m.Args {
 		words = append(words, `"`+arg+`"`)
 	}

@@ -35,7 +35,7 @@ func TestKernelPackages(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	m := Machine{Kernel: Kernel{Dir: "k"}, Args: []string{"-a b"}, Append: "x=1"}
-	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 x=1 -- "-a b"`, m.commandLine())
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
 	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "k/vmlinuz"})
 	m.CPUs = 2
 	require.Subset(t, m.arguments("d"), []string{"-smp", "2"})

@@ -12,7 +12,7 @@ import (
 )
 
 // modules names the ones that tests load.
-var modules = []string{"dummy"}
+var modules = []string{"dummy", "overlay"}
 
 // keep copies the kernel image and the modules that tests load out of an
 // unpacked package.

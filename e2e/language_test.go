@@ -1,0 +1,194 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// holding lists what holds of the one call of vfs_read that the test makes: of
+// 4321 bytes from language.data on a tmpfs, into a buffer that begins with
+// "hello".
+var holding = []string{
+	`vfs_read(count) if file->f_path.dentry->d_name.name == "language.data"`,
+	`vfs_read(file->f_path.dentry->d_name.name:string == "language.data")`,
+	`vfs_read(file->f_path.dentry->d_name.name ~ "lang*.d?t[a-c]")`,
+	`vfs_read(count) if !(file->f_path.dentry->d_name.name ~ "*.txt")`,
+	`vfs_read(count) if file->f_path.dentry->d_name.name != "language.dat" && file->f_path.dentry->d_name.name != "language.data2"`,
+	`vfs_read(return) if file->f_inode->i_sb->s_type->name == "tmpfs"`,
+	`vfs_read(file->f_path.dentry->d_name.len == 13)`,
+	`vfs_read((*file).f_mode & 1)`,
+	`vfs_read(file->f_inode->i_mode & 0x8000, return)`,
+	`vfs_read((u8)count == 0xe1, (s8)count < 0, count:x16 == 0x10e1)`,
+	`vfs_read(((struct inode *)file->f_inode)->i_size == 5000)`,
+	`vfs_read(*pos == 0, pos[0] < 1)`,
+	`vfs_read(buf:ustring == "hello")`,
+	`vfs_read(count) if buf:ustring ~ "h*o"`,
+	`vfs_read($pid, $tid == TID, $cpu < 64, $uid == 0, $cgroup > 0, $comm == "COMM")`,
+	`vfs_read($arg3 == 4321, $retval == 4321, $duration > 0ns)`,
+	`vfs_read($duration < 60s, file->f_path.dentry->d_name.name:string, return)`,
+	`vfs_read(count, $kstack) if return == 4321`,
+	`vfs_read(return) if count == 1 || file->f_inode->i_size == 5000`,
+	`vfs_read(count) if file->f_inode->i_size == 1 || return > 4000`,
+	`vfs_read(count) if (count == 1 || count == 4321) && !(return < 0 || return == 1)`,
+	`vfs_read(count) if file && !(count & 2) && file->f_inode->i_nlink`,
+	`vfs_read(return != -EAGAIN, return >= 0)`,
+	`vfs_read(@jiffies != 0, (u32)@jiffies_64 != 0, count)`,
+	`vfs_read($kstack, file, buf:x, pos) if count == 4321`,
+}
+
+// failing lists what does not hold of it.
+var failing = []string{
+	`vfs_read(count) if file->f_path.dentry->d_name.name == "language.dat"`,
+	`vfs_read(file->f_path.dentry->d_name.name ~ "lang*.d?t[!a-c]")`,
+	`vfs_read(count) if !(file->f_path.dentry->d_name.name ~ "*data")`,
+	`vfs_read(buf:ustring == "hell")`,
+	`vfs_read(buf:string == "hello")`, // it is not the kernel's
+	`vfs_read((s8)count > 0)`,
+	`vfs_read(count & 2)`,
+	`vfs_read($duration > 60s)`,
+	`vfs_read(count) if !(count == 4321 || return == 1)`,
+	`vfs_read(count) if file->f_inode->i_size == 1 || return < 0`,
+	`vfs_read(return == -EAGAIN)`,
+}
+
+// testLanguage: conditions of every kind hold or not on a real kernel, whose
+// verifier accepts them all.
+func testLanguage(t *testing.T, k *kernel) {
+	path := filepath.Join(t.TempDir(), "language.data")
+	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o644))
+	for _, attach := range k.kinds(t) {
+		t.Run(string(attach), func(t *testing.T) { testConditions(t, k, attach, path) })
+	}
+	t.Run("duplicates", func(t *testing.T) { testDuplicates(t, k) })
+	t.Run("tracepoint", func(t *testing.T) { testTracepoint(t, k) })
+}
+
+func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string) {
+	caller := newCaller(t)
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/comm", caller.tid))
+	require.NoError(t, err)
+	words := strings.NewReplacer("TID", fmt.Sprint(caller.tid), "COMM", strings.TrimSpace(string(comm)))
+	want := map[string]int{}
+	var specs []string
+	for _, s := range holding {
+		s = words.Replace(s)
+		if k.refused(t, attach, s) != nil && attach == compiler.Fentry {
+			continue // nothing may be kept from entry to return on a preemptible kernel
+		}
+		want[s] = 1
+		specs = append(specs, s)
+	}
+	for _, s := range failing {
+		if k.refused(t, attach, s) == nil || attach != compiler.Fentry {
+			specs = append(specs, s)
+		}
+	}
+	specs = k.verified(t, attach, specs, want)
+	tr := k.trace(t, attach, compiler.Options{TID: caller.tid}, specs...)
+	fd, err := unix.Open(path, unix.O_RDONLY, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	buf := make([]byte, 4321)
+	copy(buf, "hello\x00")
+	caller.do(func() {
+		unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	})
+	events := map[string]int{}
+	tr.events(t, func(ev *runtime.Event) { events[ev.Probe.Trace.Text]++ })
+	require.Equal(t, want, events)
+}
+
+// testDuplicates: of functions with one name and one prototype all are traced,
+// and where BTF does not vouch for the prototype none is.
+func testDuplicates(t *testing.T, k *kernel) {
+	target, err := k.Target(nil)
+	require.NoError(t, err)
+	places := map[string]int{}
+	for s := range target.Symbols.Functions() {
+		if s.Module == "" {
+			places[s.Name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		trace, err := spec.Parse(name)
+		if places[name] < 2 || err != nil {
+			continue
+		}
+		plan, err := compiler.ResolveAll([]*spec.Trace{trace}, target, compiler.Wishes{})
+		if err != nil || len(plan.Probes[0].Func.Addrs) != places[name] || !target.Features.ConsistentBTF {
+			require.True(t, err != nil || target.Features.ConsistentBTF || plan.Probes[0].Func.Copies > 1, name)
+			continue
+		}
+		unit, err := compile(target, plan.Probes...)
+		require.NoError(t, err)
+		session, err := runtime.Load(unit, k.Kernel)
+		require.NoError(t, err)
+		n, err := session.Attach()
+		require.NoError(t, session.Close())
+		if err == nil { // none of them is marked notrace
+			t.Logf("%s is %d functions", name, places[name])
+			require.Equal(t, 1, n)
+			return
+		}
+	}
+	require.False(t, target.Features.ConsistentBTF, "no name of several functions can be traced")
+}
+
+// verified loads all specs and leaves over what can be attached in a short time:
+// detaching takes a tenth of a second for each program of a kind that has one
+// place only.
+func (k *kernel) verified(t *testing.T, attach compiler.Kind, specs []string, want map[string]int) []string {
+	if attach.Multi() {
+		return specs
+	}
+	plan, target := k.resolve(t, attach, specs...)
+	require.NoError(t, k.load(target, plan.Probes...))
+	var some []string
+	for i, s := range specs {
+		if i%4 == 0 {
+			some = append(some, s)
+		} else {
+			delete(want, s)
+		}
+	}
+	return some
+}
+
+// testTracepoint: a tracepoint shows its arguments by name.
+func testTracepoint(t *testing.T, k *kernel) {
+	caller := newCaller(t)
+	prev := "prev"
+	if k.refused(t, "", "tp:sched_switch(prev)") != nil {
+		prev = "arg2" // 5.10 has no names for them
+	}
+	text := fmt.Sprintf("tp:sched_switch(%s->pid == %d, $comm)", prev, caller.tid)
+	tr := k.trace(t, "", compiler.Options{}, text, fmt.Sprintf("tp:sched_switch(%s->pid == -5)", prev))
+	caller.do(func() {
+		ts := unix.Timespec{Nsec: 1000}
+		for range 10 {
+			unix.Nanosleep(&ts, nil)
+		}
+	})
+	n := 0
+	tr.events(t, func(ev *runtime.Event) {
+		require.Equal(t, text, ev.Probe.Trace.Text)
+		require.Equal(t, uint64(caller.tid), number(ev, prev+"->pid"))
+		n++
+	})
+	require.GreaterOrEqual(t, n, 10)
+}
