@@ -33,38 +33,6 @@ type Attach struct {
 	ReturnInstances int
 }
 
-// neverReturns is the functions that the kernel declares noreturn and that BTF
-// has. Trampolines refuse fexit there from 6.16 on; a return probe never fires.
-var neverReturns = map[string]bool{
-	"do_exit":                       true,
-	"do_group_exit":                 true,
-	"make_task_dead":                true,
-	"__module_put_and_kthread_exit": true,
-	"kthread_exit":                  true,
-	"kthread_complete_and_exit":     true,
-	"rewind_stack_and_make_dead":    true,
-	"x86_64_start_kernel":           true,
-	"x86_64_start_reservations":     true,
-	"panic":                         true,
-	"nmi_panic_self_stop":           true,
-	"machine_real_restart":          true,
-	"cpu_startup_entry":             true,
-	"start_kernel":                  true,
-	"arch_call_rest_init":           true,
-}
-
-// noTrampoline is the functions that the verifier denies to tracing programs
-// (btf_id_deny in kernel/bpf/verifier.c).
-var noTrampoline = map[string]bool{
-	"migrate_disable":        true,
-	"migrate_enable":         true,
-	"rcu_read_unlock_strict": true,
-	"preempt_count_add":      true,
-	"preempt_count_sub":      true,
-	"__rcu_read_lock":        true,
-	"__rcu_read_unlock":      true,
-}
-
 // manyFunctions is from how many functions on a trampoline each takes too long
 // to attach and to detach (reference figures: 0.1 s each on 6.1 to 6.18).
 const manyFunctions = 10
@@ -215,8 +183,11 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 	case Kprobe:
 		why, a.ReturnInstances = c.NoKprobe, c.ReturnInstances
 	case KprobeMulti:
-		if !c.KprobeMulti {
+		switch {
+		case !c.KprobeMulti:
 			why = "this kernel has no kprobe.multi links"
+		case c.Chain != nil && !c.ReturnsUnlimited:
+			why = "this kernel skips returns where several calls are under way, and a stack would have calls in it that have ended"
 		}
 	case Session:
 		if c.SessionIsReturn == 0 {
@@ -227,42 +198,4 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, why)
 	}
 	return a, nil
-}
-
-// refusal is the reason not to put a trampoline on fn; "" if there is none.
-func refusal(fn *Function, f Features) string {
-	switch {
-	case !f.Trampoline:
-		return "this kernel has no BPF trampolines"
-	case noTrampoline[fn.Name]:
-		return "the kernel denies this function to fentry"
-	case fn.Type.Name != fn.Symbol:
-		return "BTF has no function of this name"
-	case indexedWrong(fn.Name):
-		return "its name cannot be looked up for fentry"
-	case fn.Copies > 1:
-		return fmt.Sprintf("its name is in BTF %d times", fn.Copies)
-	case len(fn.Addrs) > 0:
-		return "fentry takes a name, and several functions have this one"
-	case fn.Variadic:
-		return "fentry refuses a variable number of arguments"
-	case fn.Result != nil && isRecord(fn.Result.Type):
-		return "fentry refuses functions that return " + recordName(fn.Result.Type)
-	}
-	for _, p := range fn.Params {
-		switch {
-		case !isRecord(p.Type):
-			if p.Size > 8 {
-				return fmt.Sprintf("fentry refuses argument %s of %d bytes", p.Name, p.Size)
-			}
-		case !f.TrampolineStructs:
-			return fmt.Sprintf("this kernel's fentry refuses argument %s, which is %s by value", p.Name, recordName(p.Type))
-		case p.Size > 16:
-			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, recordName(p.Type), p.Size)
-		}
-	}
-	if n := fn.words(); n > f.TrampolineWords {
-		return fmt.Sprintf("its arguments take %d registers and stack words, and this kernel's fentry takes %d", n, f.TrampolineWords)
-	}
-	return ""
 }

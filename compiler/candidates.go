@@ -3,7 +3,6 @@ package compiler
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -88,16 +87,6 @@ func (c *candidates) fromModules(module, base string, symbols []kallsyms.Symbol)
 		}
 	}
 	return nil
-}
-
-// noModule explains why a module has no types.
-func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
-	inModule := func(s kallsyms.Symbol) bool { return s.Module == module }
-	if c.target.Symbols != nil && !slices.ContainsFunc(symbols, inModule) {
-		return c.errorf("module %s is not loaded, or has no function %s", module, c.trace.Func.Name)
-	}
-	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.trace.Func.Name, module).
-		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
 }
 
 // indexedWrong: btf.Spec takes the whole of such a name for the flavour of a
@@ -225,49 +214,6 @@ func (c *candidates) places() []string {
 		places = append(places, fmt.Sprintf("%#x", s.Addr))
 	}
 	return places
-}
-
-func (c *candidates) onlyCopies(copies []kallsyms.Symbol) error {
-	return c.errorf("this kernel has %s only as %s, with arguments that may differ from its type", c.trace.Func.Name, copies[0].Name).
-		WithHint("to trace it all the same, name it so: %s", copies[0].Name)
-}
-
-// unknownFunction explains why a name is no traceable function.
-func (t *Target) unknownFunction(trace *spec.Trace, symbols []kallsyms.Symbol) error {
-	name := trace.Func.Name
-	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(trace.Text, trace.Func.At, format, args...)
-	}
-	switch {
-	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):
-		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
-	case len(symbols) > 0:
-		return fail("%s is data, not a function", name).WithHint("its content is '@%s' in the list of a function", name)
-	}
-	if t.Symbols != nil {
-		if copies := t.Symbols.Suffixed(name); len(copies) > 0 {
-			return fail("this kernel has %s only as %s, with arguments that may differ from its type", name, copies[0].Name)
-		}
-	}
-	err := fail("there is no function %s in this kernel", name)
-	if near, ok := spec.Nearest(name, functionNames(t.Kernel)); ok {
-		return err.WithHint("did you mean '%s'?", near)
-	}
-	return err
-}
-
-// functionNames iterates over the functions of a BTF. It decodes all of it.
-func functionNames(types *btf.Spec) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for typ, err := range types.All() {
-			if err != nil {
-				return
-			}
-			if f, ok := typ.(*btf.Func); ok && !yield(f.Name) {
-				return
-			}
-		}
-	}
 }
 
 func (t *Target) symbols(name string) []kallsyms.Symbol {

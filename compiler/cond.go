@@ -1,8 +1,6 @@
 package compiler
 
-import (
-	"github.com/ksnoop/ksnoop/compiler/spec"
-)
+import "github.com/ksnoop/ksnoop/compiler/spec"
 
 // Test is a condition in the form that programs evaluate: a [*Leaf], an
 // [AllOf], an [AnyOf] or a [*Flag]. There is no negation: it has moved into the

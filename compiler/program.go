@@ -124,6 +124,7 @@ func (p *program) splitTests() (known, kept []Test) {
 
 // Labels of a side.
 func (p *program) exitLabel() string { return p.prefix + "exit" }
+
 func (p *program) skipLabel() string {
 	if p.kind == Session && p.side == AtEntry {
 		return p.prefix + "skip"
@@ -155,55 +156,6 @@ func (p *program) end() {
 		})
 	}
 	p.finish()
-}
-
-// filter leaves early for processes that are not to be traced.
-func (p *program) filter() {
-	if p.opts.TID != 0 {
-		p.identify()
-		p.step("thread is %d", p.opts.TID)
-		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), p.outLabel()))
-	}
-	if p.opts.PID != 0 {
-		p.identify()
-		p.step("process is %d", p.opts.PID)
-		p.emit(asm.RSh.Imm(asm.R0, 32), asm.JNE.Imm(asm.R0, int32(p.opts.PID), p.outLabel()))
-	}
-	if testsProcess(p.probe) {
-		p.identify()
-	}
-}
-
-// testsProcess says whether a test is about the process or thread.
-func testsProcess(p *Probe) bool {
-	for l := range leaves(AllOf(slices.Concat(p.EntryTests, p.ReturnTests))) {
-		if b := l.Value.Base.Builtin; b == PID || b == TID {
-			return true
-		}
-	}
-	return false
-}
-
-// identify stores the ids of the process and thread, which stay in R0.
-func (p *program) identify() {
-	p.step("process")
-	p.emit(asm.FnGetCurrentPidTgid.Call(), asm.StoreMem(asm.RFP, spPIDTID, asm.R0, asm.DWord))
-	p.identified = true
-}
-
-// admit leaves for ksnoop's own process. That comes after the tests, which
-// reject most calls and cost less.
-func (p *program) admit(no string) {
-	if !p.identified {
-		p.identify()
-	} else if p.opts.Self != 0 {
-		p.emit(asm.LoadMem(asm.R0, asm.RFP, spPIDTID, asm.DWord))
-	}
-	if p.opts.Self == 0 || p.opts.Self == p.opts.PID {
-		return
-	}
-	p.step("process is not ksnoop")
-	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), no))
 }
 
 // room takes bytes of the stack frame; 0 means that there are none left.

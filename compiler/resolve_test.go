@@ -141,6 +141,77 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// Which kind is taken where there are several, and which may be asked for.
+func TestAttachKinds(t *testing.T) {
+	lazy := withSession
+	lazy.Trampoline, lazy.TrampolineWords, lazy.TrampolineStructs, lazy.Preemptible = true, 12, true, true
+	early := lazy // as 6.12
+	early.Preemptible, early.ReturnsUnlimited = false, false
+	poor := early
+	poor.NoKprobe = "kernel.perf_event_paranoid is 3"
+	poorer := poor
+	poorer.KprobeMulti, poorer.SessionIsReturn = false, 0
+	for _, tc := range []struct {
+		spec     string
+		features Features
+		wishes   Wishes
+		want     string // kinds, or the error
+	}{
+		{"read(count)", lazy, Wishes{}, "kprobe.multi"},
+		{"read(return)", lazy, Wishes{}, "kretprobe.multi"},
+		{"read(count, return)", lazy, Wishes{}, "kprobe.session"},
+		{"read(count)", early, Wishes{}, "fentry"},
+		{"print(fmt)", early, Wishes{}, "kprobe.multi"},
+		{"print(fmt, return)", early, Wishes{}, "kretprobe kprobe"},
+		{"print(return)", early, Wishes{}, "kretprobe"},
+		{"*(a, return)", early, Wishes{}, "fexit fentry"},
+		{"print(fmt, return)", poor, Wishes{}, "kprobe.session"},
+		{"print(fmt)", poorer, Wishes{}, "attach kprobe to print: kernel.perf_event_paranoid is 3, and fentry refuses a variable number of arguments"},
+		{"read(count, return)", poorer, Wishes{}, "fexit fentry"},
+		{"read(count, return)", lazy, Wishes{Attach: Fentry}, "fexit fentry"},
+		{"read(buf->len > 5, return)", lazy, Wishes{Attach: Fentry},
+			"attach fentry to read: this kernel preempts tasks inside fentry programs, and what is kept from entry to return could be that of another call"},
+		{"read(count, return)", lazy, Wishes{Attach: Kprobe}, "kretprobe kprobe"},
+		{"read(count, return)", lazy, Wishes{Attach: KprobeMulti}, "kretprobe.multi kprobe.multi"},
+		{"read(count)", lazy, Wishes{Attach: Session}, "kprobe.session"},
+		{"read(count)", withTrampoline, Wishes{Attach: KprobeMulti}, "attach kprobe.multi to read: this kernel has no kprobe.multi links"},
+		{"read(count)", withTrampoline, Wishes{Attach: Session}, "attach kprobe.session to read: this kernel has no kprobe.session links"},
+		{"read(count)", poor, Wishes{Attach: Kprobe}, "attach kprobe to read: kernel.perf_event_paranoid is 3"},
+		{"tp:tick(cpu)", lazy, Wishes{Attach: Kprobe}, "tp_btf"},
+	} {
+		t.Run(tc.spec+" "+string(tc.wishes.Attach), func(t *testing.T) {
+			trace, err := spec.Parse(tc.spec)
+			require.NoError(t, err)
+			plan, err := ResolveAll([]*spec.Trace{trace}, newTarget(t, tc.features), tc.wishes)
+			if err != nil {
+				require.EqualError(t, err, tc.want)
+				return
+			}
+			unit, err := Compile(plan.Probes, Options{Arch: AMD64, RingBytes: 1 << 20, Features: tc.features})
+			require.NoError(t, err)
+			var kinds []string
+			for _, a := range unit.Attachments {
+				kinds = append(kinds, string(a.Kind))
+			}
+			require.Equal(t, tc.want, strings.Join(kinds, " "))
+		})
+	}
+}
+
+// A trampoline has room for so many programs; more are attached in another way.
+func TestCrowd(t *testing.T) {
+	var traces []*spec.Trace
+	for range trampolinePrograms + 1 {
+		trace, err := spec.Parse("read(count)")
+		require.NoError(t, err)
+		traces = append(traces, trace)
+	}
+	plan, err := ResolveAll(traces, newTarget(t, withTrampoline), Wishes{})
+	require.NoError(t, err)
+	require.Equal(t, Kprobe, plan.Probes[0].Attach.Entry)
+	require.Equal(t, "a trampoline takes 38 programs, and there are 39 for this function", plan.Probes[0].Attach.Reason)
+}
+
 // Of prototypes that differ, the one that has the named arguments is taken.
 func TestDifferentPrototypes(t *testing.T) {
 	target := newTarget(t, withTrampoline, function("twice", fixtureVoid, param("b", tInt)))

@@ -23,6 +23,7 @@ var inProcess = []struct {
 	name string
 	test func(*testing.T, *kernel)
 }{
+	{"chain", testChain},
 	{"language", testLanguage},
 	{"pairing", testPairing},
 	{"preemption", testPreemption},

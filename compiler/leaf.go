@@ -1,0 +1,119 @@
+package compiler
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// cost orders tests by what reading their values takes.
+func (p *program) cost(t Test) int {
+	total := 0
+	for l := range leaves(t) {
+		v := l.Value
+		switch {
+		case l.Pred.Pattern != nil:
+			total += 1000
+		case p.direct(v):
+			total += len(v.Path)
+		default:
+			total += 100 * len(v.Path)
+		}
+	}
+	return total
+}
+
+// direct says whether a value is read by plain loads. Arguments of tracepoints
+// may be NULL without the verifier letting us test for it in our way (6.13).
+func (p *program) direct(v *Value) bool {
+	return (p.kind == Fentry || p.kind == Fexit) && v.direct()
+}
+
+func (p *program) leaf(l *Leaf, to outcome) {
+	p.step("%s", l.Pred.Text)
+	if l.Pred.Pattern != nil {
+		p.textLeaf(l, to)
+		return
+	}
+	at, again := p.saved[l.Value]
+	if again {
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
+	} else {
+		p.ptr = rOut // it is free, and a register less is saved and restored
+		p.readScalar(l.Value, p.direct(l.Value), l.Pred.holds(0), to.unread)
+		p.ptr = rBase
+	}
+	if l.Pred.Op == spec.Mask {
+		if to.sure && !again {
+			p.save(l.Value) // before only some of its bits are left
+		}
+		p.jumpMask(l.Pred, to.no)
+		return
+	}
+	p.jump(inverse(l.Pred), asm.R1, l.Pred.Const, to.no)
+	if to.sure && !again {
+		p.save(l.Value)
+	}
+}
+
+// save keeps the number in R1 for the record. If there is no room, it is read
+// again.
+func (p *program) save(v *Value) {
+	if at := p.room(8); at != 0 {
+		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+		p.saved[v] = at
+	}
+}
+
+func (p *program) jumpMask(pred *Predicate, no string) {
+	if !pred.Not {
+		p.jumpUnlessBits(pred.Const, no)
+		return
+	}
+	p.bits(pred.Const)
+	p.emit(asm.JNE.Imm(asm.R1, 0, no))
+}
+
+func (p *program) jumpUnlessBits(mask uint64, no string) {
+	p.bits(mask)
+	p.emit(asm.JEq.Imm(asm.R1, 0, no))
+}
+
+// bits leaves in R1 those of its bits that the mask has.
+func (p *program) bits(mask uint64) {
+	if mask>>31 == 0 {
+		p.emit(asm.And.Imm(asm.R1, int32(mask)))
+		return
+	}
+	p.emit(asm.LoadImm(asm.R2, int64(mask), asm.DWord), asm.And.Reg(asm.R1, asm.R2))
+}
+
+// inverse is the jump that is taken when the predicate is false.
+func inverse(pr *Predicate) asm.JumpOp {
+	if pr.Signed {
+		switch pr.Op {
+		case spec.Lt:
+			return asm.JSGE
+		case spec.Le:
+			return asm.JSGT
+		case spec.Gt:
+			return asm.JSLE
+		case spec.Ge:
+			return asm.JSLT
+		}
+	}
+	switch pr.Op {
+	case spec.Eq:
+		return asm.JNE
+	case spec.Ne:
+		return asm.JEq
+	case spec.Lt:
+		return asm.JGE
+	case spec.Le:
+		return asm.JGT
+	case spec.Gt:
+		return asm.JLE
+	default:
+		return asm.JLT
+	}
+}

@@ -1,0 +1,85 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Wishes is what a user asks for besides the specs.
+type Wishes struct {
+	Attach Kind // the kind to attach by, which names the entry side; "": the best
+	Stack  bool // the traces are a call chain, outermost first
+}
+
+// Plan is a set of specs bound to a kernel.
+type Plan struct {
+	Probes []*Probe
+	// LeftOut counts the functions of a glob that are not traced, by reason.
+	LeftOut map[string]int
+	// Notes are sentences for the user on what may surprise.
+	Notes []string
+}
+
+// ResolveAll binds all traces and reports every one that does not fit the
+// kernel.
+func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
+	plan := &Plan{LeftOut: map[string]int{}}
+	var errs []error
+	for _, t := range traces {
+		errs = append(errs, plan.add(t, target, w))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if w.Stack {
+		if err := plan.chain(target); err != nil {
+			return nil, err
+		}
+	}
+	functions := map[string]int{}
+	for _, p := range plan.Probes {
+		functions[p.Func.Symbol] += p.sides()
+	}
+	decided := plan.Probes[:0]
+	for _, p := range plan.Probes {
+		crowd := crowd{functions: len(functions), programs: functions[p.Func.Symbol]}
+		switch err := p.decide(target.Features, w.Attach, crowd); {
+		case err == nil:
+			decided = append(decided, p)
+		case p.OfGlob:
+			plan.leaveOut(p.Func.Name, err.Error())
+		default:
+			errs = append(errs, err)
+		}
+	}
+	plan.Probes = decided
+	if len(decided) == 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("none of the functions can be traced: %s", commonest(plan.LeftOut)))
+	}
+	return plan, errors.Join(errs...)
+}
+
+// leaveOut counts a function of a glob that cannot be traced.
+func (plan *Plan) leaveOut(function, reason string) {
+	plan.LeftOut[strings.ReplaceAll(reason, function, "it")]++
+}
+
+// add binds a trace, or all the functions that its glob means.
+func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes) error {
+	if spec.IsGlob(t.Func.Name) {
+		if w.Stack {
+			return spec.Errorf(t.Text, t.Func.At, "a stack is made of single functions, and '%s' means many", t.Func.Name)
+		}
+		return plan.addGlob(t, target)
+	}
+	p, err := bindProbe(t, target)
+	if err != nil {
+		return err
+	}
+	plan.Probes = append(plan.Probes, p)
+	plan.Notes = append(plan.Notes, p.Func.notes()...)
+	return nil
+}
