@@ -17,7 +17,7 @@ import (
 func build(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	dependOnSources(t)
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{verb, "-trimpath", "-ldflags=-s -w"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{verb, "-trimpath", "-tags=urfave_cli_no_docs", "-ldflags=-s -w"}, args...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s: %s", cmd, out)
