@@ -8,8 +8,9 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// reportLosses says for each function what could not be delivered.
-func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit) error {
+// reportLosses says for each function what could not be delivered, and if asked
+// for what nobody counts.
+func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit, verbose bool) error {
 	counters, err := session.Counters()
 	if err != nil {
 		return err
@@ -24,6 +25,9 @@ func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit) er
 		return err
 	}
 	for _, m := range missed {
+		if m.Uncounted && verbose {
+			fmt.Fprintf(w, "ksnoop: this kernel does not count all calls of %s that it skips for %s\n", missedOf(m.Probes), m.Kind)
+		}
 		if m.N > 0 {
 			fmt.Fprintf(w, "ksnoop: missed %d calls of %s: the kernel skipped them%s\n", m.N, missedOf(m.Probes), skipReason(m.Kind))
 		}
