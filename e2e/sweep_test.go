@@ -28,8 +28,8 @@ const batch = 50
 // kernelsFault lists why a function cannot be traced by its name. Any other
 // reason is a fault of ours.
 var kernelsFault = []string{
-	"there are N functions called F in this kernel (N), and a name cannot tell them apart",
-	"F is in BTF with different prototypes, and a name cannot tell them apart",
+	"there are N functions called F in this kernel (N), and BTF describes only one of them, not saying which",
+	"F is in BTF with different prototypes",
 	"F has a signature that BTF does not describe",
 }
 

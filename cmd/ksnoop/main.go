@@ -43,7 +43,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	printErrors(stderr, err, "")
+	printErrors(stderr, err)
 	if isUsage(err) {
 		return exitUsage
 	}
@@ -107,18 +107,10 @@ func isUsage(err error) bool {
 	return errors.As(err, &usage) || errors.As(err, &inSpec)
 }
 
-// mostErrors is how many errors are printed: a glob may have thousands.
-const mostErrors = 20
-
-// printErrors prints each of the errors that were joined into err, and what
-// follows from it.
-func printErrors(w io.Writer, err error, consequence string) {
-	errs := split(err)
-	for _, e := range errs[:min(len(errs), mostErrors)] {
-		fmt.Fprintf(w, "ksnoop: %v%s\n", e, consequence)
-	}
-	if more := len(errs) - mostErrors; more > 0 {
-		fmt.Fprintf(w, "ksnoop: and %d more errors of this kind\n", more)
+// printErrors prints each of the errors that were joined into err.
+func printErrors(w io.Writer, err error) {
+	for _, e := range split(err) {
+		fmt.Fprintf(w, "ksnoop: %v\n", e)
 	}
 }
 

@@ -116,7 +116,7 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 		return err
 	}
 	if err != nil {
-		printErrors(c.App.ErrWriter, err, "; it is not traced")
+		warnUntraced(c.App.ErrWriter, split(err))
 	}
 	for _, note := range session.Notes() {
 		fmt.Fprintf(c.App.ErrWriter, "ksnoop: %s\n", note)
@@ -125,6 +125,19 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 		fmt.Fprintf(c.App.ErrWriter, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
 	}
 	return nil
+}
+
+// mostUntraced is how many functions are named that could not be attached: a
+// glob may have thousands.
+const mostUntraced = 20
+
+func warnUntraced(w io.Writer, errs []error) {
+	for _, e := range errs[:min(len(errs), mostUntraced)] {
+		fmt.Fprintf(w, "ksnoop: %v; it is not traced\n", e)
+	}
+	if more := len(errs) - mostUntraced; more > 0 {
+		fmt.Fprintf(w, "ksnoop: nor are %d more\n", more)
+	}
 }
 
 // show prints events until the session is stopped. Text is written when no
