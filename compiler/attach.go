@@ -41,10 +41,17 @@ const manyFunctions = 10
 // in include/linux/bpf.h).
 const trampolinePrograms = 38
 
+// followedReturns is how many sessions and kretprobe.multi links can have a place
+// on one function where returns are followed by the function graph: it keeps 31
+// words for each call, of which a session takes three (fprobe_entry in
+// kernel/trace/fprobe.c, 6.14). Calls with more are skipped altogether.
+const followedReturns = 8
+
 // crowd is how much there is to attach besides.
 type crowd struct {
 	functions int // in all
 	programs  int // on the same function, at most
+	returns   int // of these, at return
 }
 
 // attachChoice is everything that the choice of an attach kind depends on.
@@ -95,6 +102,12 @@ func (c *attachChoice) probe(why string) (Attach, error) {
 		a.Entry = KprobeMulti
 	}
 	both := c.entrySide() && c.returnSide()
+	if c.tooManyReturns() {
+		if both {
+			a.Entry = Kprobe
+		}
+		return a, nil
+	}
 	switch {
 	case both && c.SessionIsReturn != 0 && (c.ReturnsUnlimited || c.functions > manyFunctions):
 		a.Entry, a.Return = Session, Session
@@ -127,6 +140,15 @@ func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
 		why = c.loses()
 	}
 	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, why)
+}
+
+// tooManyReturns says whether multi kinds could not follow the returns.
+func (c *attachChoice) tooManyReturns() bool {
+	return c.ReturnsUnlimited && c.returnSide() && c.returns > followedReturns
+}
+
+func (c *attachChoice) returnsReason() string {
+	return fmt.Sprintf("the kernel follows the returns of a function for %d links, and there are %d", followedReturns, c.returns)
 }
 
 // loses is why trampolines would join entries with returns of other calls: where
@@ -186,12 +208,17 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 		switch {
 		case !c.KprobeMulti:
 			why = "this kernel has no kprobe.multi links"
+		case c.tooManyReturns():
+			why = c.returnsReason()
 		case c.Chain != nil && !c.ReturnsUnlimited:
 			why = "this kernel skips returns where several calls are under way, and a stack would have calls in it that have ended"
 		}
 	case Session:
-		if c.SessionIsReturn == 0 {
+		switch {
+		case c.SessionIsReturn == 0:
 			why = "this kernel has no kprobe.session links"
+		case c.tooManyReturns():
+			why = c.returnsReason()
 		}
 	}
 	if why != "" {

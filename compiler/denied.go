@@ -56,6 +56,8 @@ func refusal(fn *Function, f Features) string {
 	}
 	for _, p := range fn.Params {
 		switch {
+		case p.Size == 0:
+			return fmt.Sprintf("fentry refuses argument %s, which has no size", p.Name)
 		case !isRecord(p.Type):
 			if p.Size > 8 {
 				return fmt.Sprintf("fentry refuses argument %s of %d bytes", p.Name, p.Size)

@@ -39,13 +39,19 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 			return nil, err
 		}
 	}
-	functions := map[string]int{}
+	functions := map[string]crowd{}
 	for _, p := range plan.Probes {
-		functions[p.Func.Symbol] += p.sides()
+		c := functions[p.Func.Symbol]
+		c.programs += p.sides()
+		if p.returnSide() {
+			c.returns++
+		}
+		functions[p.Func.Symbol] = c
 	}
 	decided := plan.Probes[:0]
 	for _, p := range plan.Probes {
-		crowd := crowd{functions: len(functions), programs: functions[p.Func.Symbol]}
+		crowd := functions[p.Func.Symbol]
+		crowd.functions = len(functions)
 		switch err := p.decide(target.Features, w.Attach, crowd); {
 		case err == nil:
 			decided = append(decided, p)

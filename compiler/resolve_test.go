@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,6 +197,19 @@ func TestAttachKinds(t *testing.T) {
 			require.Equal(t, tc.want, strings.Join(kinds, " "))
 		})
 	}
+}
+
+// The kernel follows the returns of a function for a few links alone.
+func TestManyReturns(t *testing.T) {
+	trace, err := spec.Parse("read(count, return)")
+	require.NoError(t, err)
+	for n, want := range map[int]Kind{followedReturns: Session, followedReturns + 1: Kprobe} {
+		plan, err := ResolveAll(slices.Repeat([]*spec.Trace{trace}, n), newTarget(t, withSession), Wishes{})
+		require.NoError(t, err)
+		require.Equal(t, want, plan.Probes[0].Attach.Entry)
+	}
+	_, err = ResolveAll(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), newTarget(t, withSession), Wishes{Attach: Session})
+	require.ErrorContains(t, err, "attach kprobe.session to read: the kernel follows the returns of a function for 8 links, and there are 9")
 }
 
 // A trampoline has room for so many programs; more are attached in another way.

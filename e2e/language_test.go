@@ -99,19 +99,26 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string) 
 		}
 	}
 	specs = k.verified(t, attach, specs, want)
-	tr := k.trace(t, attach, compiler.Options{TID: caller.tid}, specs...)
 	fd, err := unix.Open(path, unix.O_RDONLY, 0)
 	require.NoError(t, err)
 	defer unix.Close(fd)
-	buf := make([]byte, 4321)
-	copy(buf, "hello\x00")
-	caller.do(func() {
-		unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
-	})
 	events := map[string]int{}
-	tr.events(t, func(ev *runtime.Event) { events[ev.Probe.Trace.Text]++ })
+	for some := range slices.Chunk(specs, atOnce) {
+		buf := make([]byte, 4321)
+		copy(buf, "hello\x00")
+		tr := k.trace(t, attach, compiler.Options{TID: caller.tid}, some...)
+		caller.do(func() { // from the beginning of the file each time
+			unix.RawSyscall(unix.SYS_LSEEK, uintptr(fd), 0, 0)
+			unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+		})
+		tr.events(t, func(ev *runtime.Event) { events[ev.Probe.Trace.Text]++ })
+		require.NoError(t, tr.Close())
+	}
 	require.Equal(t, want, events)
 }
+
+// atOnce is how many specs for one function every kind takes.
+const atOnce = 8
 
 // testDuplicates: of functions with one name and one prototype all are traced,
 // and where BTF does not vouch for the prototype none is.
@@ -157,7 +164,7 @@ func (k *kernel) verified(t *testing.T, attach compiler.Kind, specs []string, wa
 	if attach == compiler.Session {
 		return specs
 	}
-	for some := range slices.Chunk(specs, 12) { // a trampoline does not take them all
+	for some := range slices.Chunk(specs, atOnce) {
 		plan, target := k.resolve(t, attach, some...)
 		require.NoError(t, k.load(target, plan.Probes...))
 	}

@@ -40,6 +40,7 @@ func testRuntimeFeatures(t *testing.T) {
 		t.Skip("a kernel that this test does not know")
 	}
 	expected.Trampoline, expected.ReturnInstances = true, 4096
+	expected.ConsistentBTF = expected.KprobeMulti // of these kernels the same ones
 	require.Equal(t, expected, f)
 }
 
