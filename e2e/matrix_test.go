@@ -26,13 +26,13 @@ const (
 	minKernels = 3
 )
 
-// bootLimit bounds the run of one kernel, which takes a minute or two on an idle
+// bootLimit bounds the run of one kernel, which takes some five minutes on an idle
 // machine; half an hour for all functions of 5.10.
 func bootLimit() time.Duration {
 	if *sweep == 0 {
 		return 2 * time.Hour
 	}
-	return 10 * time.Minute
+	return 25 * time.Minute
 }
 
 // TestMatrix runs TestGuest on every kernel of vm.Matrix, each in a virtual
