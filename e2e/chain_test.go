@@ -20,7 +20,7 @@ var chainSpecs = []string{"do_dentry_open(return)", "do_dentry_open(f->f_mode)",
 // and knows its caller; threads that do the same do not mix.
 func testChain(t *testing.T, k *kernel) {
 	for _, attach := range k.kinds(t) {
-		f := k.target(t).Features
+		f := k.target().Features
 		if attach == compiler.Fentry && f.Preemptible || attach == compiler.KprobeMulti && !f.ReturnsUnlimited {
 			continue // refused: the kernel skips entries without returns, or the other way round
 		}
@@ -73,8 +73,7 @@ func (k *kernel) traceStack(t *testing.T, attach compiler.Kind, specs ...string)
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
-	target, err := k.Target(compiler.Symbols(traces))
-	require.NoError(t, err)
+	target := k.target()
 	plan, err := compiler.ResolveAll(traces, target, compiler.Wishes{Attach: attach, Stack: true})
 	require.NoError(t, err)
 	unit, err := compiler.Compile(plan.Probes, compiler.Options{RingBytes: ringBytes, Features: target.Features, Arch: target.Arch})

@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"io"
-	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
-	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -46,25 +44,30 @@ const ringBytes = 32 << 20
 
 // A kernel is the running one. It and the tracer are all that these tests know
 // of the packages compiler and runtime.
-type kernel struct{ *runtime.Kernel }
+type kernel struct {
+	*runtime.Kernel
+	described *compiler.Target
+}
 
 func openKernel(t *testing.T) *kernel {
 	k, err := runtime.OpenKernel()
 	require.NoError(t, err)
-	return &kernel{k}
+	target, err := k.Target(nil)
+	require.NoError(t, err)
+	return &kernel{k, target}
 }
 
-// target describes the kernel for functions of the given names.
-func (k *kernel) target(t *testing.T, names ...string) *compiler.Target {
-	target, err := k.Target(func(symbol string) bool { return slices.Contains(names, kallsyms.Base(symbol)) })
-	require.NoError(t, err)
-	return target
+// target describes the kernel with all its symbols. They are read once, which
+// takes half a second.
+func (k *kernel) target() *compiler.Target {
+	target := *k.described
+	return &target
 }
 
 // kinds lists the attach kinds that a user may ask this kernel for.
 func (k *kernel) kinds(t *testing.T) []compiler.Kind {
 	kinds := []compiler.Kind{compiler.Fentry, compiler.Kprobe}
-	f := k.target(t).Features
+	f := k.target().Features
 	if f.KprobeMulti {
 		kinds = append(kinds, compiler.KprobeMulti)
 	}
@@ -94,8 +97,7 @@ func (k *kernel) tryResolve(t *testing.T, attach compiler.Kind, specs ...string)
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
-	target, err := k.Target(compiler.Symbols(traces))
-	require.NoError(t, err)
+	target := k.target()
 	plan, err := compiler.ResolveAll(traces, target, compiler.Wishes{Attach: attach})
 	return plan, target, err
 }

@@ -123,8 +123,7 @@ const atOnce = 8
 // testDuplicates: of functions with one name and one prototype all are traced,
 // and where BTF does not vouch for the prototype none is.
 func testDuplicates(t *testing.T, k *kernel) {
-	target, err := k.Target(nil)
-	require.NoError(t, err)
+	target := k.target()
 	places := map[string]int{}
 	for s := range target.Symbols.Functions() {
 		if s.Module == "" {

@@ -82,7 +82,7 @@ func testPairing(t *testing.T, k *kernel) {
 }
 
 func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
-	if attach == compiler.Fentry && k.target(t).Features.Preemptible {
+	if attach == compiler.Fentry && k.target().Features.Preemptible {
 		err := k.refused(t, attach, w.spec)
 		require.ErrorContains(t, err, "what is kept from entry to return could be that of another call")
 		return

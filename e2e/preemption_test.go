@@ -20,7 +20,7 @@ const (
 // testPreemption: where tasks are preempted in the middle of a program, the
 // default misses no call for that, and fentry says how many it has missed.
 func testPreemption(t *testing.T, k *kernel) {
-	if !k.target(t).Features.Preemptible {
+	if !k.target().Features.Preemptible {
 		t.Skip("this kernel does not preempt")
 	}
 	for _, attach := range []compiler.Kind{"", compiler.Fentry} {

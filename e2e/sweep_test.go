@@ -37,7 +37,7 @@ var kernelsFault = []string{
 // functions, however they are declared.
 func testSweep(t *testing.T, k *kernel) {
 	functions := sample(k.functions(t), *sweep)
-	target := k.target(t, functions...)
+	target := k.target()
 	k.sweep(t, target, functions)
 	if target.Features.Preemptible { // as if it were booted with preempt=voluntary
 		target.Features.Preemptible = false

@@ -124,7 +124,7 @@ func opener(t *testing.T, k *kernel) string {
 // joinable leaves out the spec that joins entry and return where the attach
 // kind cannot do so.
 func (k *kernel) joinable(t *testing.T, attach compiler.Kind, kept string, specs []string) []string {
-	if attach == compiler.Fentry && k.target(t).Features.Preemptible {
+	if attach == compiler.Fentry && k.target().Features.Preemptible {
 		return slices.DeleteFunc(slices.Clone(specs), func(s string) bool { return s == kept })
 	}
 	return specs
