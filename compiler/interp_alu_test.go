@@ -24,8 +24,8 @@ func alu(op asm.ALUOp, a, b uint64, wide bool) (r uint64, err error) {
 		r = a | b
 	case asm.Xor:
 		r = a ^ b
-	case asm.Neg:
-		r = -a
+	case asm.Mul:
+		r = a * b
 	case asm.LSh:
 		r = a << (b & 63)
 	case asm.RSh:
