@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -46,7 +45,7 @@ func (u *Unit) sides(i int, p *Probe, opts Options, entry, ret func(*code)) {
 		if !p.returnSide() {
 			ret = nil
 		}
-		if !p.OnEntry && !p.Stash && p.Chain == nil {
+		if !p.entryProgram() {
 			entry = nil
 		}
 		c := &code{}
@@ -54,7 +53,7 @@ func (u *Unit) sides(i int, p *Probe, opts Options, entry, ret func(*code)) {
 		u.program(i, p, Session, c.insns)
 		return
 	}
-	if p.OnEntry || p.Stash || p.Chain != nil {
+	if p.entryProgram() {
 		c := &code{}
 		entry(c)
 		u.program(i, p, p.Attach.Entry, c.insns)
@@ -65,6 +64,10 @@ func (u *Unit) sides(i int, p *Probe, opts Options, entry, ret func(*code)) {
 		u.program(i, p, p.Attach.Return, c.insns)
 	}
 }
+
+// entryProgram says whether anything is done at entry, now that it is decided
+// what is kept.
+func (p *Probe) entryProgram() bool { return p.OnEntry || p.Stash || p.Chain != nil }
 
 // license is what the kernel's GPL-only helpers ask for.
 const license = "Dual MIT/GPL"
@@ -118,18 +121,15 @@ func (u *Unit) program(i int, p *Probe, kind Kind, insns asm.Instructions) {
 // unused is a key for an attachment with these instructions that has no place
 // at the symbol.
 func (u *Unit) unused(signature, symbol string) string {
-	for n := 0; ; n++ {
-		key := fmt.Sprintf("%d %s", n, signature)
-		at, ok := u.shared[key]
-		if !ok || !slices.ContainsFunc(u.Attachments[at].Places, func(p Place) bool { return p.Symbol == symbol }) {
-			return key
-		}
-	}
+	place := symbol + " " + signature
+	key := fmt.Sprintf("%d %s", u.used[place], signature)
+	u.used[place]++
+	return key
 }
 
 // places are the addresses of a probe's function.
 func (u *Unit) places(p *Probe) []Place {
-	place := Place{Probe: p, Symbol: p.Func.Symbol, Cookie: uint64(u.firstNumber(p))}
+	place := Place{Probe: p, Symbol: p.Func.Symbol, Cookie: uint64(u.first[p])}
 	if len(p.Func.Addrs) == 0 {
 		return []Place{place}
 	}
@@ -138,9 +138,4 @@ func (u *Unit) places(p *Probe) []Place {
 		places = append(places, place)
 	}
 	return places
-}
-
-// firstNumber is the number of a probe's first event.
-func (u *Unit) firstNumber(p *Probe) int {
-	return slices.IndexFunc(u.Events, func(ev *Event) bool { return ev.Probe == p })
 }

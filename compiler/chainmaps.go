@@ -8,7 +8,6 @@ const topsMap = "tops"
 // chainProgram generates one side of one level of a chain.
 type chainProgram struct {
 	*program
-	unit   *Unit
 	chain  *Chain
 	levels []chainLevel
 	key    int // stack offset of the key of tops: the stack and the thread
@@ -60,7 +59,7 @@ func (u *Unit) newChainProgram(c *code, p *Probe, side Side, kind Kind, levels [
 	if ev == nil || side == AtReturn && l.ret != nil {
 		ev = l.ret
 	}
-	cp := &chainProgram{program: u.newProgram(c, p, side, kind, ev, opts), unit: u, chain: p.Chain, levels: levels}
-	cp.number, cp.fixed = u.number(ev), true
+	cp := &chainProgram{program: u.newProgram(c, p, side, kind, ev, opts), chain: p.Chain, levels: levels}
+	cp.number, cp.fixed = ev.Number, true
 	return cp
 }

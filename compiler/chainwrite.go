@@ -41,7 +41,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 	}
 	written := p.prefix + p.fresh("written")
 	lost := p.prefix + p.fresh("lost")
-	number := p.unit.number(l.entry)
+	number := l.entry.Number
 	p.later(lost, func() {
 		own := p.number
 		p.number = number
@@ -60,7 +60,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 // writeReturn writes the event at return.
 func (p *chainProgram) writeReturn() {
 	ev := p.own().ret
-	p.event, p.number = ev, p.unit.number(ev)
+	p.event, p.number = ev, ev.Number
 	written := p.prefix + p.fresh("written")
 	p.reserve(ev.Layout.Size, p.counted("lost", counterLost, written))
 	p.header()

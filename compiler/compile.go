@@ -59,8 +59,10 @@ type Unit struct {
 	Attachments []Attachment // in the order in which to attach
 	Events      []*Event     // by the number in a record's header
 
-	probes []*Probe
-	shared map[string]int // attachments of programs that many functions may have, by their instructions
+	first  map[*Probe]int // number of the first event
+	index  map[*Probe]int // number of the probe
+	shared map[string]int // attachments of programs that many functions may have, by what they do
+	used   map[string]int // how many of them have a place at a symbol
 }
 
 // Compile lays out the records of probes and generates their programs.
@@ -71,7 +73,10 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 	u := &Unit{Collection: &ebpf.CollectionSpec{
 		Maps:     map[string]*ebpf.MapSpec{},
 		Programs: map[string]*ebpf.ProgramSpec{},
-	}, probes: probes, shared: map[string]int{}}
+	}, first: map[*Probe]int{}, index: map[*Probe]int{}, shared: map[string]int{}, used: map[string]int{}}
+	for i, p := range probes {
+		u.index[p] = i
+	}
 	u.addBusy(probes)
 	if len(probes) > 0 && probes[0].Chain != nil {
 		u.addChain(probes, opts)
@@ -131,7 +136,10 @@ func (p *Probe) extras() extras {
 }
 
 func (u *Unit) event(p *Probe, kind EventKind, items []*Value, has extras, opts Options) *Event {
-	ev := &Event{Probe: p, Kind: kind, Items: items, Layout: newLayout(items, has, opts.MaxBytes)}
+	ev := &Event{Number: len(u.Events), Probe: p, Kind: kind, Items: items, Layout: newLayout(items, has, opts.MaxBytes)}
+	if _, ok := u.first[p]; !ok {
+		u.first[p] = ev.Number
+	}
 	u.Events = append(u.Events, ev)
 	return ev
 }
@@ -150,9 +158,6 @@ func (ev *Event) checkSize(ring uint32) error {
 	return nil
 }
 
-// number is the number of an event in record headers.
-func (u *Unit) number(ev *Event) int { return slices.Index(u.Events, ev) }
-
 // Probes lists the probes of the unit in their order.
 func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
@@ -163,6 +168,3 @@ func (u *Unit) Probes() []*Probe {
 	}
 	return probes
 }
-
-// index is the number of a probe.
-func (u *Unit) index(p *Probe) int { return slices.Index(u.probes, p) }

@@ -26,6 +26,7 @@ const (
 
 // Event is one kind of record that a unit's programs write.
 type Event struct {
+	Number int // in the header of its records
 	Probe  *Probe
 	Kind   EventKind
 	Items  []*Value

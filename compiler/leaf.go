@@ -88,32 +88,17 @@ func (p *program) bits(mask uint64) {
 	p.emit(asm.LoadImm(asm.R2, int64(mask), asm.DWord), asm.And.Reg(asm.R1, asm.R2))
 }
 
+// jumps are those that the comparisons take, of unsigned and of signed numbers.
+var jumps = [2]map[spec.Op]asm.JumpOp{
+	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JLT, spec.Le: asm.JLE, spec.Gt: asm.JGT, spec.Ge: asm.JGE},
+	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JSLT, spec.Le: asm.JSLE, spec.Gt: asm.JSGT, spec.Ge: asm.JSGE},
+}
+
 // inverse is the jump that is taken when the predicate is false.
 func inverse(pr *Predicate) asm.JumpOp {
+	signed := 0
 	if pr.Signed {
-		switch pr.Op {
-		case spec.Lt:
-			return asm.JSGE
-		case spec.Le:
-			return asm.JSGT
-		case spec.Gt:
-			return asm.JSLE
-		case spec.Ge:
-			return asm.JSLT
-		}
+		signed = 1
 	}
-	switch pr.Op {
-	case spec.Eq:
-		return asm.JNE
-	case spec.Ne:
-		return asm.JEq
-	case spec.Lt:
-		return asm.JGE
-	case spec.Le:
-		return asm.JGT
-	case spec.Gt:
-		return asm.JLE
-	default:
-		return asm.JLT
-	}
+	return jumps[signed][opposites[pr.Op]]
 }

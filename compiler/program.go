@@ -38,13 +38,13 @@ func (u *Unit) newProgram(c *code, p *Probe, side Side, kind Kind, ev *Event, op
 	if side == AtReturn {
 		prefix = "return_"
 	}
-	number := u.number(ev)
+	number := ev.Number
 	if kind.Multi() {
-		number -= u.firstNumber(p)
+		number -= u.first[p]
 	}
 	return &program{
 		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts,
-		saved: map[*Value]int{}, free: spFree, prefix: prefix, ptr: rBase, index: u.index(p),
+		saved: map[*Value]int{}, free: spFree, prefix: prefix, ptr: rBase, index: u.index[p],
 	}
 }
 

@@ -1,6 +1,10 @@
 package compiler
 
-import "github.com/ksnoop/ksnoop/compiler/spec"
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
 
 // Probe is a spec bound to a kernel: the function, the values to record and
 // every decision about how.
@@ -67,7 +71,7 @@ func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !contains(all, value) {
+		if !slices.Contains(all, value) {
 			all = append(all, value)
 		}
 		if item.Pred == nil {
@@ -114,13 +118,4 @@ func (b *builder) shared(item *spec.Item) (*Value, error) {
 		b.values[key] = v
 	}
 	return v, err
-}
-
-func contains(values []*Value, v *Value) bool {
-	for _, have := range values {
-		if have == v {
-			return true
-		}
-	}
-	return false
 }

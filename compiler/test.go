@@ -80,7 +80,7 @@ func (p *program) branch(t Test, to outcome) {
 	case AnyOf:
 		p.anyOf(t, to)
 	case *Flag:
-		p.step("%s", "tested at entry")
+		p.step("tested at entry")
 		p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
 		p.jumpUnlessBits(1<<t.Bit, to.no)
 	}
