@@ -126,7 +126,7 @@ func (c *attachChoice) probe(why string) (Attach, error) {
 // are counted.
 func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
 	switch {
-	case c.refuse == "" && c.loses() == "":
+	case c.whyNoTrampoline() == "":
 		return Attach{Entry: Fentry, Return: Fexit, Reason: "kprobes cannot be made: " + c.NoKprobe}, nil
 	case c.KprobeMulti:
 		a.Entry, a.Return = KprobeMulti, KretprobeMulti
@@ -135,11 +135,7 @@ func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
 		}
 		return a, nil
 	}
-	why := c.refuse
-	if why == "" {
-		why = c.loses()
-	}
-	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, why)
+	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, c.whyNoTrampoline())
 }
 
 // tooManyReturns says whether multi kinds could not follow the returns.
@@ -149,6 +145,15 @@ func (c *attachChoice) tooManyReturns() bool {
 
 func (c *attachChoice) returnsReason() string {
 	return fmt.Sprintf("the kernel follows the returns of a function for %d links, and there are %d", followedReturns, c.returns)
+}
+
+// whyNoTrampoline is why trampolines cannot be taken, even if some calls may be
+// missed; "": they can.
+func (c *attachChoice) whyNoTrampoline() string {
+	if c.refuse != "" {
+		return c.refuse
+	}
+	return c.loses()
 }
 
 // loses is why trampolines would join entries with returns of other calls: where
@@ -198,10 +203,7 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 	why := ""
 	switch kind {
 	case Fentry:
-		why = c.refuse
-		if why == "" {
-			why = c.loses()
-		}
+		why = c.whyNoTrampoline()
 	case Kprobe:
 		why, a.ReturnInstances = c.NoKprobe, c.ReturnInstances
 	case KprobeMulti:

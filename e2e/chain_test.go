@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -30,7 +29,7 @@ func testChain(t *testing.T, k *kernel) {
 
 func testRecursiveChain(t *testing.T, k *kernel, attach compiler.Kind) {
 	open := openOverlay(t)
-	tr := k.traceStack(t, attach, chainSpecs...)
+	tr := k.traceAs(t, compiler.Wishes{Attach: attach, Stack: true}, compiler.Options{}, chainSpecs...)
 	open()
 	events, orphans := map[string]int{}, 0
 	inside := map[int]map[uint64]int{} // calls under way, by thread and id: their level
@@ -63,26 +62,4 @@ func testRecursiveChain(t *testing.T, k *kernel, attach compiler.Kind) {
 		"return outer": overlayOpens, "entry middle": overlayOpens,
 		"entry inner": overlayOpens, "return inner": overlayOpens,
 	}, events)
-}
-
-// traceStack puts a stack of specs in place until the test ends.
-func (k *kernel) traceStack(t *testing.T, attach compiler.Kind, specs ...string) *tracer {
-	var traces []*spec.Trace
-	for _, text := range specs {
-		trace, err := spec.Parse(text)
-		require.NoError(t, err)
-		traces = append(traces, trace)
-	}
-	target := k.target()
-	plan, err := compiler.ResolveAll(traces, target, compiler.Wishes{Attach: attach, Stack: true})
-	require.NoError(t, err)
-	unit, err := compiler.Compile(plan.Probes, compiler.Options{RingBytes: ringBytes, Features: target.Features, Arch: target.Arch})
-	require.NoError(t, err)
-	session, err := runtime.Load(unit, k.Kernel)
-	require.NoError(t, err, "%+v", refusal(err))
-	t.Cleanup(func() { session.Close() })
-	n, err := session.Attach()
-	require.NoError(t, err)
-	require.Equal(t, len(specs), n)
-	return &tracer{session}
 }

@@ -79,18 +79,18 @@ func (k *kernel) kinds(t *testing.T) []compiler.Kind {
 
 // resolve binds specs to the kernel; attach "" is the default.
 func (k *kernel) resolve(t *testing.T, attach compiler.Kind, specs ...string) (*compiler.Plan, *compiler.Target) {
-	plan, target, err := k.tryResolve(t, attach, specs...)
+	plan, target, err := k.tryResolve(t, compiler.Wishes{Attach: attach}, specs...)
 	require.NoError(t, err)
 	return plan, target
 }
 
 // refused is why specs cannot be traced.
 func (k *kernel) refused(t *testing.T, attach compiler.Kind, specs ...string) error {
-	_, _, err := k.tryResolve(t, attach, specs...)
+	_, _, err := k.tryResolve(t, compiler.Wishes{Attach: attach}, specs...)
 	return err
 }
 
-func (k *kernel) tryResolve(t *testing.T, attach compiler.Kind, specs ...string) (*compiler.Plan, *compiler.Target, error) {
+func (k *kernel) tryResolve(t *testing.T, w compiler.Wishes, specs ...string) (*compiler.Plan, *compiler.Target, error) {
 	var traces []*spec.Trace
 	for _, text := range specs {
 		trace, err := spec.Parse(text)
@@ -98,7 +98,7 @@ func (k *kernel) tryResolve(t *testing.T, attach compiler.Kind, specs ...string)
 		traces = append(traces, trace)
 	}
 	target := k.target()
-	plan, err := compiler.ResolveAll(traces, target, compiler.Wishes{Attach: attach})
+	plan, err := compiler.ResolveAll(traces, target, w)
 	return plan, target, err
 }
 
@@ -109,7 +109,12 @@ type tracer struct {
 
 // trace puts specs in place until the test ends, or until close.
 func (k *kernel) trace(t *testing.T, attach compiler.Kind, opts compiler.Options, specs ...string) *tracer {
-	plan, target := k.resolve(t, attach, specs...)
+	return k.traceAs(t, compiler.Wishes{Attach: attach}, opts, specs...)
+}
+
+func (k *kernel) traceAs(t *testing.T, w compiler.Wishes, opts compiler.Options, specs ...string) *tracer {
+	plan, target, err := k.tryResolve(t, w, specs...)
+	require.NoError(t, err)
 	opts.RingBytes, opts.Features, opts.Arch = ringBytes, target.Features, target.Arch
 	unit, err := compiler.Compile(plan.Probes, opts)
 	require.NoError(t, err)
@@ -119,8 +124,8 @@ func (k *kernel) trace(t *testing.T, attach compiler.Kind, opts compiler.Options
 	n, err := session.Attach()
 	require.NoError(t, err)
 	require.Equal(t, len(specs), n)
-	if attach != "" {
-		require.Equal(t, attach, plan.Probes[0].Attach.Entry)
+	if w.Attach != "" {
+		require.Equal(t, w.Attach, plan.Probes[0].Attach.Entry)
 	}
 	return &tracer{session}
 }

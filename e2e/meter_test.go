@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/e2e/traffic"
 )
 
 // A meter counts the instructions of a call of vfs_read.
@@ -20,7 +22,7 @@ type meter struct {
 }
 
 func newMeter(t *testing.T) *meter {
-	lockThread()
+	traffic.LockThread()
 	debug.SetGCPercent(-1)
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
 	require.NoError(t, err)

@@ -97,7 +97,7 @@ func requireKernelsFault(t *testing.T, refused map[string][]string) {
 	for reason, functions := range refused {
 		known := func(prefix string) bool { return strings.HasPrefix(reason, prefix) }
 		if !slices.ContainsFunc(kernelsFault, known) {
-			t.Errorf("cannot be traced: %s: %s", reason, functions)
+			t.Errorf("resolve %s: %s", functions, reason)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/e2e/traffic"
 )
 
 // threads runs a function in n threads at once, each with its number, until all
@@ -21,7 +23,7 @@ func threads(t *testing.T, n int, call func(i int) error) {
 	var tids []int
 	for i := range n {
 		go func() {
-			lockThread()
+			traffic.LockThread()
 			ids <- unix.Gettid()
 			<-begin
 			done <- call(i)
@@ -68,7 +70,7 @@ func newCaller(t *testing.T) *caller {
 	c := &caller{calls: make(chan func()), done: make(chan bool)}
 	tid := make(chan int)
 	go func() {
-		lockThread()
+		traffic.LockThread()
 		tid <- unix.Gettid()
 		for call := range c.calls {
 			call()
@@ -84,14 +86,4 @@ func newCaller(t *testing.T) *caller {
 func (c *caller) do(calls func()) {
 	c.calls <- calls
 	<-c.done
-}
-
-// lockThread keeps the goroutine on its thread and the Go runtime's signals
-// away from that: they make the kernel repeat a call, or end it early.
-func lockThread() {
-	runtime.LockOSThread()
-	urgent := unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGURG - 1)}}
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {
-		panic(err) // it has no other reason than a wrong argument
-	}
 }

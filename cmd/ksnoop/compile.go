@@ -30,11 +30,7 @@ The test that leaves out ksnoop itself is not shown.`,
 
 // compile prints what a unit is made of.
 func compile(c *cli.Context) error {
-	traces, err := parse(c)
-	if err != nil {
-		return err
-	}
-	target, err := openTarget(c, traces)
+	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
 	}

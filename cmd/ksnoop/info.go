@@ -31,11 +31,7 @@ func infoCommand() *cli.Command {
 
 // info prints the prototype of each function that it finds.
 func info(c *cli.Context) error {
-	traces, err := parse(c)
-	if err != nil {
-		return err
-	}
-	target, err := openTarget(c, traces)
+	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
 	}

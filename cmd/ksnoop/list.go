@@ -29,11 +29,7 @@ func listCommand() *cli.Command {
 
 // list prints what can be traced.
 func list(c *cli.Context) error {
-	traces, err := parse(c)
-	if err != nil {
-		return err
-	}
-	target, err := openTarget(c, traces)
+	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,17 @@ func featuresFlag() cli.Flag {
 	}
 }
 
+// openSpecs reads the specs of the command line and describes the kernel that
+// they are for.
+func openSpecs(c *cli.Context) ([]*spec.Trace, *compiler.Target, error) {
+	traces, err := parse(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := openTarget(c, traces)
+	return traces, target, err
+}
+
 // openTarget describes the running kernel for the functions of traces, or the
 // one that --btf and --kernel-features mean.
 func openTarget(c *cli.Context, traces []*spec.Trace) (*compiler.Target, error) {

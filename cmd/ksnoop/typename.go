@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -55,19 +56,13 @@ func findType(types *btf.Spec, name string) (btf.Type, error) {
 }
 
 // typeKind is how C calls a type that has values; "" for names that stand
-// alone.
+// alone, those of variables and sections among them.
 func typeKind(t btf.Type) (kind string, ok bool) {
 	switch t.(type) {
-	case *btf.Struct:
-		return "struct", true
-	case *btf.Union:
-		return "union", true
-	case *btf.Enum:
-		return "enum", true
-	case *btf.Typedef, *btf.Int, *btf.Float, *btf.Var, *btf.Datasec:
+	case *btf.Var, *btf.Datasec:
 		return "", true
 	}
-	return "", false
+	return compiler.TypeKind(t)
 }
 
 func unknownType(types *btf.Spec, name, bare string) error {

@@ -60,7 +60,7 @@ func (o *options) inThreads(call func(i int) error) (tids []int, wait func() err
 	ids, begin, done := make(chan int), make(chan bool), make(chan error, o.n)
 	for i := range o.n {
 		go func() {
-			lockThread()
+			LockThread()
 			ids <- unix.Gettid()
 			<-begin
 			done <- call(i)
@@ -96,9 +96,9 @@ func awaitRead(tid int) error {
 	}
 }
 
-// lockThread keeps the goroutine on its thread and the Go runtime's signals
+// LockThread keeps the goroutine on its thread and the Go runtime's signals
 // away from that: they make the kernel repeat a call, or end it early.
-func lockThread() {
+func LockThread() {
 	runtime.LockOSThread()
 	urgent := unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGURG - 1)}}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {

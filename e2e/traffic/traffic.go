@@ -54,7 +54,7 @@ type options struct {
 // Main runs the command and exits. The calls come from one thread unless the
 // kind is about threads.
 func Main() {
-	lockThread()
+	LockThread()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "traffic:", err)
 		os.Exit(1)
