@@ -102,13 +102,10 @@ func (c *attachChoice) probe(why string) (Attach, error) {
 		a.Entry = KprobeMulti
 	}
 	both := c.entrySide() && c.returnSide()
-	if c.tooManyReturns() {
-		if both {
-			a.Entry = Kprobe
-		}
-		return a, nil
-	}
 	switch {
+	case c.tooManyReturns() && both:
+		a.Entry = Kprobe
+	case c.tooManyReturns():
 	case both && c.SessionIsReturn != 0 && (c.ReturnsUnlimited || c.functions > manyFunctions):
 		a.Entry, a.Return = Session, Session
 	case c.KprobeMulti && (c.ReturnsUnlimited || c.functions > manyFunctions):
@@ -125,9 +122,12 @@ func (c *attachChoice) probe(why string) (Attach, error) {
 // withoutKprobe is for users who may not make kprobes: calls may be missed, and
 // are counted.
 func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
+	why := c.whyNoTrampoline()
 	switch {
-	case c.whyNoTrampoline() == "":
+	case why == "":
 		return Attach{Entry: Fentry, Return: Fexit, Reason: "kprobes cannot be made: " + c.NoKprobe}, nil
+	case c.KprobeMulti && c.tooManyReturns():
+		why += ", and " + c.returnsReason()
 	case c.KprobeMulti:
 		a.Entry, a.Return = KprobeMulti, KretprobeMulti
 		if c.SessionIsReturn != 0 && c.returnSide() && c.entrySide() {
@@ -135,7 +135,7 @@ func (c *attachChoice) withoutKprobe(a Attach) (Attach, error) {
 		}
 		return a, nil
 	}
-	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, c.whyNoTrampoline())
+	return a, fmt.Errorf("attach kprobe to %s: %s, and %s", c.Func.Name, c.NoKprobe, why)
 }
 
 // tooManyReturns says whether multi kinds could not follow the returns.

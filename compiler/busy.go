@@ -5,15 +5,17 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// busyMap has a word for each probe and CPU: 1 while one of the probe's
-// programs runs there.
+// busyMap has two words for each probe and CPU. The first is 1 while one of the
+// probe's programs runs there, else the frame address of the call that the last
+// one ran for. The second is for scratch.
 //
 // A trampoline skips a program that runs on the CPU already, when an interrupt
 // comes and calls the function, too. Of the call in the interrupt it then skips
 // the entry, or the return, but not both, and an entry that has lost its return
 // could meet the return of a later call in the same frame that has lost its
-// entry. The word makes both sides skip such a call. Kprobes need none: they
-// skip both sides themselves.
+// entry. The word makes both sides skip such a call, but for interrupts that
+// come before the program has set it, or after: see [program.checkFrame].
+// Kprobes need none: they skip both sides themselves.
 const busyMap = "busy"
 
 // guarded says whether the programs of a probe must not meet on a CPU.
@@ -25,7 +27,7 @@ func (u *Unit) addBusy(probes []*Probe) {
 	for _, p := range probes {
 		if p.guarded(p.Attach.Entry) {
 			u.Collection.Maps[busyMap] = &ebpf.MapSpec{
-				Name: busyMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(probes)),
+				Name: busyMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 16, MaxEntries: uint32(len(probes)),
 			}
 		}
 	}
@@ -46,19 +48,60 @@ func (p *program) enterBusy() {
 		asm.FnMapLookupElem.Call(),
 		asm.JEq.Imm(asm.R0, 0, p.outLabel()),
 		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
-		asm.JNE.Imm(asm.R1, 0, nested),
+		asm.JEq.Imm(asm.R1, 1, nested),
 		asm.StoreMem(asm.RFP, int16(p.busy), asm.R0, asm.DWord),
-		asm.Mov.Imm(asm.R1, 1),
-		asm.StoreMem(asm.R0, 0, asm.R1, asm.DWord),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreMem(asm.R0, 0, asm.R2, asm.DWord),
 	)
+	if p.side == AtReturn && p.probe.Stacks.Task >= 0 {
+		p.checkFrame()
+	}
 }
 
-// leaveBusy clears the word.
+// checkFrame drops what is kept at the frame of a call in an interrupt, if a
+// program has run since for what the interrupt came into. The interrupt's own
+// call was entered later, but its entry was skipped: what is kept is of an
+// earlier interrupt, whose return was. R1 is the frame address of the call that
+// the last program ran for. In an interrupt nothing else runs but calls further
+// down its stack.
+func (p *program) checkFrame() {
+	other, own := p.prefix+p.fresh("other"), p.prefix+p.fresh("own")
+	p.emit(asm.JNE.Reg(asm.R1, rContext, other))
+	p.label(own)
+	p.later(other, func() {
+		p.step("another call came between: was it further out than this one?")
+		p.emit(
+			asm.Mov.Reg(rOut, asm.R1),
+			asm.StoreMem(asm.R0, 8, rContext, asm.DWord), // comes back as a number
+			asm.LoadMem(rBase, asm.R0, 8, asm.DWord),
+			asm.FnGetCurrentTask.Call(),
+			asm.Mov.Reg(asm.R3, asm.R0),
+			asm.Add.Imm(asm.R3, int32(p.probe.Stacks.Task)),
+			asm.Mov.Imm(asm.R2, 8),
+		)
+		p.move(asm.R1, asm.RFP, spScratch)
+		p.emit(
+			asm.FnProbeReadKernel.Call(),
+			asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
+			asm.Mov.Reg(asm.R2, rBase),
+			asm.Sub.Reg(asm.R2, asm.R1),
+			asm.JLT.Imm(asm.R2, int32(p.probe.Stacks.Size), own), // a task's call
+			asm.Sub.Reg(rBase, rOut),
+			asm.JLT.Imm(rBase, int32(p.probe.Stacks.Size), own),
+		)
+		p.frame()
+		p.emit(mapPtr(asm.R1, p.stash.calls))
+		p.move(asm.R2, asm.RFP, spFrame)
+		p.emit(asm.FnMapDeleteElem.Call(), asm.JNE.Imm(asm.R0, 0, own))
+		p.count(counterUnpaired, p.exitLabel())
+	})
+}
+
+// leaveBusy says that the programs of this call have run.
 func (p *program) leaveBusy() {
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
-		asm.Mov.Imm(asm.R0, 0),
-		asm.StoreMem(asm.R1, 0, asm.R0, asm.DWord),
+		asm.StoreMem(asm.R1, 0, rContext, asm.DWord),
 	)
 }
 

@@ -26,7 +26,8 @@ type rig struct {
 	t    testing.TB
 	unit *Unit
 	*machine
-	stack *kernelStack // that calls are made on
+	stack  *kernelStack // that calls are made on
+	missed Kind         // the kernel skips programs of this kind
 }
 
 // kernelStack is a task's stack, or that of interrupts.
@@ -85,6 +86,7 @@ func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string)
 func withMachine(t testing.TB, unit *Unit) *rig {
 	r := &rig{t: t, unit: unit, machine: newMachine(unit)}
 	r.stack = r.newStack()
+	r.task = r.alloc(le(uint64(0), r.stack.addr))
 	return r
 }
 
@@ -162,7 +164,7 @@ func (r *rig) runEach(fn *Function, trampoline, regs uint64, kinds ...Kind) erro
 			ctx = trampoline
 		}
 		for _, place := range a.Places {
-			if !slices.Contains(kinds, a.Kind) || place.Symbol != fn.Symbol {
+			if !slices.Contains(kinds, a.Kind) || a.Kind == r.missed || place.Symbol != fn.Symbol {
 				continue
 			}
 			r.cookie = place.Cookie

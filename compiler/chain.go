@@ -1,21 +1,13 @@
 package compiler
 
-import (
-	"github.com/cilium/ebpf/btf"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
-)
+import "github.com/ksnoop/ksnoop/compiler/spec"
 
 // Chain is the place of a probe in a stack of calls: an event is written for a
-// call of the last level that is inside calls of all the others, and then for
-// these.
+// call of the last level that is inside calls of all the others, on the same
+// stack, and then for these.
 type Chain struct {
 	Level int      // from 0, the outermost
 	Of    []*Probe // all levels
-	// StackSize is that of the kernel's stacks, a power of two. A call is
-	// inside another one only if it is on the same stack: what an interrupt
-	// does is on one of its own.
-	StackSize int
 	// NoReturn: calls of this level have no return, so it is the last one.
 	NoReturn bool
 }
@@ -23,24 +15,16 @@ type Chain struct {
 // longestChain bounds the levels: a program looks at each of them.
 const longestChain = 64
 
-// defaultStackSize is THREAD_SIZE of x86-64 and arm64 without KASAN.
-const defaultStackSize = 16 << 10
-
 // chain joins the probes of a plan to a stack.
-func (plan *Plan) chain(target *Target) error {
+func (plan *Plan) chain() error {
 	n := len(plan.Probes)
 	last := plan.Probes[n-1]
 	if n < 2 || n > longestChain {
 		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "a stack has 2 to %d functions, not %d", longestChain, n)
 	}
-	size := defaultStackSize
-	var union *btf.Union
-	if target.Kernel.TypeByName("thread_union", &union) == nil {
-		size = int(union.Size)
-	}
 	for i, p := range plan.Probes {
 		p.Chain = &Chain{
-			Level: i, Of: plan.Probes, StackSize: size,
+			Level: i, Of: plan.Probes,
 			NoReturn: p.Func.Tracepoint || neverReturns[p.Func.Name],
 		}
 		if p.Chain.NoReturn && i < n-1 {

@@ -79,7 +79,7 @@ func (p *chainProgram) locate() {
 		p.emit(asm.FnProbeReadKernel.Call(), asm.LoadMem(asm.R1, asm.RFP, spFrame, asm.DWord))
 	}
 	p.emit(
-		asm.And.Imm(asm.R1, int32(-p.chain.StackSize)),
+		asm.And.Imm(asm.R1, int32(-p.probe.Stacks.Size)),
 		asm.StoreMem(asm.RFP, int16(p.key), asm.R1, asm.DWord),
 		asm.LoadMem(asm.R1, asm.RFP, spPIDTID, asm.DWord),
 		asm.StoreMem(asm.RFP, int16(p.key+8), asm.R1, asm.DWord),

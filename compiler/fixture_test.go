@@ -75,6 +75,9 @@ func param(name string, t btf.Type) btf.FuncParam { return btf.FuncParam{Name: n
 func fixtureFunctions() []btf.Type {
 	void := fixtureVoid
 	return []btf.Type{
+		&btf.Struct{Name: "task_struct", Size: 16, Members: []btf.Member{
+			{Name: "flags", Type: tUlong}, {Name: "stack", Type: ptr(void), Offset: 64},
+		}},
 		function("send", tInt, param("dev", ptr(tDev)), param("buf", ptr(tBuf))),
 		function("read", tLong, param("buf", ptr(tBuf)), param("ubuf", ptr(tChar)), param("count", tSizeT), param("pos", ptr(tLong))),
 		function("open", ptr(tBuf), param("dfd", tInt), param("path", ptr(&btf.Const{Type: tChar}))),

@@ -20,6 +20,8 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		return m.time, nil
 	case asm.FnGetCurrentPidTgid:
 		return m.pidtid, nil
+	case asm.FnGetCurrentTask:
+		return m.task, nil
 	case asm.FnGetSmpProcessorId:
 		return uint64(m.cpu), nil
 	case asm.FnGetAttachCookie:

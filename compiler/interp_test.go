@@ -19,6 +19,7 @@ type machine struct {
 	names   map[uint64]string // of maps, by their pointers
 	records [][]byte          // submitted
 	open    map[uint64][]byte // reserved
+	task    uint64            // address of the current one
 	pidtid  uint64
 	cpu     uint32
 	uid     uint32

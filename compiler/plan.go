@@ -35,12 +35,14 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 		return nil, err
 	}
 	if w.Stack {
-		if err := plan.chain(target); err != nil {
+		if err := plan.chain(); err != nil {
 			return nil, err
 		}
 	}
+	stacks := findStacks(target.Kernel)
 	functions := map[string]crowd{}
 	for _, p := range plan.Probes {
+		p.Stacks = stacks
 		c := functions[p.Func.Symbol]
 		c.programs += p.sides()
 		if p.returnSide() {

@@ -32,7 +32,8 @@ type Probe struct {
 	// OfGlob: the function is one of those that a glob means.
 	OfGlob bool
 	// Chain is the place of the probe in a stack; nil: it stands alone.
-	Chain *Chain
+	Chain  *Chain
+	Stacks *Stacks // of the kernel
 }
 
 // Resolve binds one spec to a target and decides how to trace it. An error

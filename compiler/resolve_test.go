@@ -210,6 +210,11 @@ func TestManyReturns(t *testing.T) {
 	}
 	_, err = ResolveAll(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), newTarget(t, withSession), Wishes{Attach: Session})
 	require.ErrorContains(t, err, "attach kprobe.session to read: the kernel follows the returns of a function for 8 links, and there are 9")
+	poor := withSession
+	poor.NoKprobe = "kernel.perf_event_paranoid is 3"
+	_, err = ResolveAll(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), newTarget(t, poor), Wishes{})
+	require.ErrorContains(t, err, "attach kprobe to read: kernel.perf_event_paranoid is 3, and this kernel has no BPF trampolines, "+
+		"and the kernel follows the returns of a function for 8 links, and there are 9")
 }
 
 // A trampoline has room for so many programs; more are attached in another way.

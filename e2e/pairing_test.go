@@ -87,11 +87,6 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 		require.ErrorContains(t, err, "what is kept from entry to return could be that of another call")
 		return
 	}
-	if w.interrupts && attach == compiler.Fentry {
-		// Open: an interrupt between the kernel's guard and the busy word of
-		// the program still separates the sides of a call, about 1 in 4,000.
-		t.Skip("fentry may join the sides of two calls that interrupts make in the midst of its own programs")
-	}
 	run := w.prepare(t)
 	tr := k.trace(t, attach, compiler.Options{}, w.spec)
 	run()

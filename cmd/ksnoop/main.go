@@ -107,10 +107,15 @@ func isUsage(err error) bool {
 	return errors.As(err, &usage) || errors.As(err, &inSpec)
 }
 
-// printErrors prints each of the errors that were joined into err.
+// printErrors prints each of the errors that were joined into err. Specs of one
+// function may all have the same.
 func printErrors(w io.Writer, err error) {
+	last := ""
 	for _, e := range split(err) {
-		fmt.Fprintf(w, "ksnoop: %v\n", e)
+		if text := e.Error(); text != last {
+			fmt.Fprintf(w, "ksnoop: %s\n", text)
+			last = text
+		}
 	}
 }
 
