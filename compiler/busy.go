@@ -71,9 +71,9 @@ func (p *program) checkFrame() {
 	p.later(other, func() {
 		p.step("another call came between: was it further out than this one?")
 		p.emit(
-			asm.Mov.Reg(rOut, asm.R1),
+			asm.Mov.Reg(rOut, asm.R1),                    // registers that the program uses anyway: others would cost all calls
 			asm.StoreMem(asm.R0, 8, rContext, asm.DWord), // comes back as a number
-			asm.LoadMem(rBase, asm.R0, 8, asm.DWord),
+			asm.LoadMem(rStash, asm.R0, 8, asm.DWord),
 			asm.FnGetCurrentTask.Call(),
 			asm.Mov.Reg(asm.R3, asm.R0),
 			asm.Add.Imm(asm.R3, int32(p.probe.Stacks.Task)),
@@ -83,16 +83,15 @@ func (p *program) checkFrame() {
 		p.emit(
 			asm.FnProbeReadKernel.Call(),
 			asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
-			asm.Mov.Reg(asm.R2, rBase),
+			asm.Mov.Reg(asm.R2, rStash),
 			asm.Sub.Reg(asm.R2, asm.R1),
 			asm.JLT.Imm(asm.R2, int32(p.probe.Stacks.Size), own), // a task's call
-			asm.Sub.Reg(rBase, rOut),
-			asm.JLT.Imm(rBase, int32(p.probe.Stacks.Size), own),
+			asm.Sub.Reg(rStash, rOut),
+			asm.JLT.Imm(rStash, int32(p.probe.Stacks.Size), own),
 		)
 		p.frame()
-		p.emit(mapPtr(asm.R1, p.stash.calls))
-		p.move(asm.R2, asm.RFP, spFrame)
-		p.emit(asm.FnMapDeleteElem.Call(), asm.JNE.Imm(asm.R0, 0, own))
+		p.forget()
+		p.emit(asm.JNE.Imm(asm.R0, 0, own))
 		p.count(counterUnpaired, p.exitLabel())
 	})
 }

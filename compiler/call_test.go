@@ -28,6 +28,10 @@ type rig struct {
 	*machine
 	stack  *kernelStack // that calls are made on
 	missed Kind         // the kernel skips programs of this kind
+
+	entered map[string]uint64 // calls by function
+	shownOf map[*Event]uint64
+	tallied map[int]*Counters // what should be counted by now
 }
 
 // kernelStack is a task's stack, or that of interrupts.
@@ -84,7 +88,10 @@ func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string)
 
 // withMachine puts a unit into a machine.
 func withMachine(t testing.TB, unit *Unit) *rig {
-	r := &rig{t: t, unit: unit, machine: newMachine(unit)}
+	r := &rig{t: t, unit: unit, machine: newMachine(unit), entered: map[string]uint64{}, tallied: map[int]*Counters{}}
+	for i := range unit.Events {
+		r.tallied[i] = &Counters{}
+	}
 	r.stack = r.newStack()
 	r.task = r.alloc(le(uint64(0), r.stack.addr))
 	return r
@@ -100,6 +107,7 @@ func (r *rig) do(c call) {
 func (r *rig) enter(c call) (leave func()) {
 	r.t.Helper()
 	fn := r.function(c.fn)
+	r.entered[fn.Name]++
 	on := r.stack
 	trampoline, frame := on.push()
 	ctx, stack := frame[:stackFrame/2], frame[stackFrame/2:]

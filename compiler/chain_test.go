@@ -10,7 +10,7 @@ import (
 
 // chainRig is a rig whose calls of send, work and open are nested.
 func chainRig(t *testing.T, f Features, specs ...string) *rig {
-	return newRigOf(t, f, Options{}, Wishes{Stack: true}, specs...)
+	return newRigOf(t, f, Options{Tally: true}, Wishes{Stack: true}, specs...)
 }
 
 func stackSend(result uint64) call {
@@ -40,17 +40,31 @@ func (r *rig) nest(c call, inner ...func()) func() {
 func (r *rig) chainShown() []string {
 	var lines []string
 	calls := map[uint64]int{0: 0}
+	r.shownOf = map[*Event]uint64{}
 	for _, rec := range r.records {
 		ev := r.unit.Events[binary.LittleEndian.Uint32(rec[HeaderEvent:])]
 		id, caller := word(rec[HeaderCall:][:8]), word(rec[ev.Layout.Caller:][:8])
 		if _, ok := calls[id]; !ok {
 			calls[id] = len(calls)
 		}
+		r.shownOf[ev]++
 		kind := map[EventKind]string{EntryEvent: "in", ReturnEvent: "out"}[ev.Kind]
 		lines = append(lines, fmt.Sprintf("%s %s %d<%d", kind, ev.Probe.Func.Name, calls[id], calls[caller]))
 	}
 	r.records = nil
 	return lines
+}
+
+// requireTally: each call counts once for every event of its function.
+func (r *rig) requireTally() {
+	r.t.Helper()
+	for i, ev := range r.unit.Events {
+		c := r.counters(i)
+		r.tallied[i].Matched += r.shownOf[ev]
+		r.tallied[i].Filtered += r.entered[ev.Probe.Func.Name] - r.shownOf[ev]
+		require.Equal(r.t, *r.tallied[i], c, "event %d", i)
+	}
+	clear(r.entered)
 }
 
 func TestChain(t *testing.T) {
@@ -132,6 +146,7 @@ func TestChain(t *testing.T) {
 					tc.calls(r)()
 					require.Equal(t, tc.want, r.chainShown())
 					requireNoCalls(t, r, "all calls have returned")
+					r.requireTally()
 				}
 			})
 		})

@@ -25,7 +25,7 @@ func (p *chainProgram) own() *chainLevel { return &p.levels[p.chain.Level] }
 func (p *chainProgram) enter() {
 	p.begin()
 	p.tests(p.probe.EntryTests)
-	p.admit(p.skipLabel())
+	p.admit()
 	p.setFlags()
 	p.locate()
 	p.findTops()
@@ -46,7 +46,7 @@ func (p *chainProgram) enter() {
 func (p *chainProgram) leave() {
 	p.stash = &stash{calls: p.own().calls, start: chainStart, flags: chainFlags}
 	p.begin()
-	p.admit(p.exitLabel())
+	p.admit()
 	p.locate()
 	p.step("what was kept of this call")
 	p.find(p.stash, rStash, p.exitLabel())
@@ -61,7 +61,7 @@ func (p *chainProgram) leave() {
 	if p.own().ret != nil {
 		p.writeReturn()
 	}
-	p.label(p.reject())
+	p.label(p.unshown())
 	p.pop()
 	p.end()
 }
@@ -98,7 +98,7 @@ func (p *chainProgram) lookupTops(missing string) {
 func (p *chainProgram) findTops() {
 	p.step("innermost calls on this stack")
 	if p.chain.Level > 0 {
-		p.lookupTops(p.skipLabel())
+		p.lookupTops(p.reject())
 		p.emit(asm.Mov.Reg(rStash, asm.R0))
 		return
 	}
@@ -138,15 +138,15 @@ func (p *chainProgram) findParent() {
 		asm.JGT.Reg(asm.R1, asm.R2, inside),
 	)
 	if p.chain.sameAsOuter() { // this very call: the one before it counts
-		p.emit(asm.JNE.Reg(asm.R1, asm.R2, p.skipLabel()))
-		p.findCall(outer.calls, p.parent, asm.R0, p.skipLabel())
+		p.emit(asm.JNE.Reg(asm.R1, asm.R2, p.reject()))
+		p.findCall(outer.calls, p.parent, asm.R0, p.reject())
 		p.emit(
 			asm.LoadMem(asm.R1, asm.R0, chainPrev, asm.DWord),
-			asm.JEq.Imm(asm.R1, 0, p.skipLabel()),
+			asm.JEq.Imm(asm.R1, 0, p.reject()),
 			asm.StoreMem(asm.RFP, int16(p.parent), asm.R1, asm.DWord),
 		)
 	} else {
-		p.emit(asm.Ja.Label(p.skipLabel()))
+		p.emit(asm.Ja.Label(p.reject()))
 	}
 	p.label(inside)
 }

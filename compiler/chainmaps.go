@@ -61,5 +61,14 @@ func (u *Unit) newChainProgram(c *code, p *Probe, side Side, kind Kind, levels [
 	}
 	cp := &chainProgram{program: u.newProgram(c, p, side, kind, ev, opts), chain: p.Chain, levels: levels}
 	cp.number, cp.fixed = ev.Number, true
+	cp.fates = nil
+	for _, ev := range []*Event{l.entry, l.ret} {
+		if ev != nil {
+			cp.fates = append(cp.fates, ev.Number)
+		}
+	}
+	if side == AtReturn {
+		cp.rejected = cp.countReturn
+	}
 	return cp
 }

@@ -49,7 +49,10 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 		p.number = own
 	})
 	size := l.entry.Layout.Size
+	own := p.number
+	p.number = number
 	p.reserve(size, lost)
+	p.number = own
 	p.emit(asm.Mov.Reg(asm.R1, rOut), asm.Mov.Imm(asm.R2, int32(size)))
 	p.move(asm.R3, kept, l.record)
 	p.emit(asm.FnProbeReadKernel.Call())
@@ -77,4 +80,23 @@ func (p *chainProgram) writeReturn() {
 	p.capture(ev.Items)
 	p.submit()
 	p.label(written)
+}
+
+// countReturn counts the return of a call that is not shown, and its entry if
+// that was not shown either.
+func (p *chainProgram) countReturn() {
+	own := p.own()
+	if own.ret != nil {
+		p.number = own.ret.Number
+		next := p.prefix + p.fresh("also")
+		p.count(counterFiltered, next)
+		p.label(next)
+	}
+	if own.entry != nil {
+		p.emit(asm.LoadMem(asm.R1, rStash, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, p.unshown()))
+		p.number = own.entry.Number
+		p.count(counterFiltered, p.unshown())
+		return
+	}
+	p.emit(asm.Ja.Label(p.unshown()))
 }

@@ -19,6 +19,10 @@ type Counters struct {
 	NoRoom     uint64 // calls that found no room to keep their entry values
 	Unreadable uint64 // calls with a predicate on a value that could not be read
 	Unpaired   uint64 // entries whose return was missed, returns whose entry was
+	// Filtered and Matched are only counted with [Options].Tally: calls that
+	// are not shown, and those that are, or would be if they were not lost.
+	// A call counts when its fate is known.
+	Filtered, Matched uint64
 }
 
 // Offsets in Counters.
@@ -27,12 +31,15 @@ const (
 	counterNoRoom     = 8
 	counterUnreadable = 16
 	counterUnpaired   = 24
-	countersSize      = 32
+	counterFiltered   = 32
+	counterMatched    = 40
+	countersSize      = 48
 )
 
 // counterNames are what listings call the counters.
 var counterNames = map[int]string{
 	counterLost: "lost", counterNoRoom: "without room", counterUnreadable: "unreadable", counterUnpaired: "unpaired",
+	counterFiltered: "filtered", counterMatched: "matched",
 }
 
 // DefaultMaxBytes is how much of a value is captured: a page.
@@ -49,8 +56,10 @@ type Options struct {
 	// RingBytes is the size of the ring buffer, a power of two and of the
 	// page size.
 	RingBytes uint32
-	Features  Features
-	Arch      *Arch
+	// Tally: every call is counted, see [Counters].
+	Tally    bool
+	Features Features
+	Arch     *Arch
 }
 
 // Unit is a blueprint of everything to load and attach for a set of probes.
@@ -122,7 +131,11 @@ func (u *Unit) add(i int, p *Probe, opts Options) {
 		if ev == nil {
 			ev = ret
 		}
-		u.newProgram(c, p, AtEntry, p.Attach.Entry, ev, opts).entry(entry != nil, s)
+		prog := u.newProgram(c, p, AtEntry, p.Attach.Entry, ev, opts)
+		if entry != nil && ret != nil && (s != nil || prog.kind == Session) {
+			prog.decides(ret)
+		}
+		prog.entry(entry != nil, s)
 	}
 	returnSide := func(c *code) { u.newProgram(c, p, AtReturn, p.Attach.Return, ret, opts).ret(s) }
 	u.sides(i, p, opts, entrySide, returnSide)

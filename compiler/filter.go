@@ -11,12 +11,12 @@ func (p *program) filter() {
 	if p.opts.TID != 0 {
 		p.identify()
 		p.step("thread is %d", p.opts.TID)
-		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), p.outLabel()))
+		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), p.foreign()))
 	}
 	if p.opts.PID != 0 {
 		p.identify()
 		p.step("process is %d", p.opts.PID)
-		p.emit(asm.RSh.Imm(asm.R0, 32), asm.JNE.Imm(asm.R0, int32(p.opts.PID), p.outLabel()))
+		p.emit(asm.RSh.Imm(asm.R0, 32), asm.JNE.Imm(asm.R0, int32(p.opts.PID), p.foreign()))
 	}
 	if testsProcess(p.probe) {
 		p.identify()
@@ -40,17 +40,20 @@ func (p *program) identify() {
 	p.identified = true
 }
 
-// admit leaves for ksnoop's own process. That comes after the tests, which
-// reject most calls and cost less.
-func (p *program) admit(no string) {
-	if !p.identified {
-		p.identify()
-	} else if p.opts.Self != 0 {
-		p.emit(asm.LoadMem(asm.R0, asm.RFP, spPIDTID, asm.DWord))
-	}
-	if p.opts.Self == 0 || p.opts.Self == p.opts.PID {
+// admit leaves for ksnoop's own process, of which nothing is kept. That comes
+// after the tests, which reject most calls and cost less.
+func (p *program) admit() {
+	if own := p.opts.Self; own == 0 || own == p.opts.PID || p.stash != nil {
+		if !p.identified {
+			p.identify()
+		}
 		return
 	}
+	if p.identified {
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, spPIDTID, asm.DWord))
+	} else {
+		p.identify()
+	}
 	p.step("process is not ksnoop")
-	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), no))
+	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), p.reject()))
 }

@@ -144,6 +144,9 @@ func (m *machine) mapHelper(fn asm.BuiltinFunc) (uint64, error) {
 	case asm.FnMapLookupElem:
 		return hash[key], nil
 	case asm.FnMapDeleteElem:
+		if _, there := hash[key]; !there {
+			return errno(2), nil
+		}
 		delete(hash, key)
 		return 0, nil
 	}

@@ -220,5 +220,5 @@ func (r *rig) counters(event int) Counters {
 	b, err := r.at(r.arrays[CountersMap]+uint64(event*countersSize), countersSize)
 	require.NoError(r.t, err)
 	order := binary.LittleEndian
-	return Counters{order.Uint64(b), order.Uint64(b[8:]), order.Uint64(b[16:]), order.Uint64(b[24:])}
+	return Counters{order.Uint64(b), order.Uint64(b[8:]), order.Uint64(b[16:]), order.Uint64(b[24:]), order.Uint64(b[32:]), order.Uint64(b[40:])}
 }

@@ -29,6 +29,7 @@ type program struct {
 	identified bool           // the ids of the process are stored
 	mixed      bool           // a test may hold though a part of it met a fault
 	prefix     string         // of the labels
+	accounting
 }
 
 // newProgram begins a program for one side of a probe. The event is the one
@@ -42,10 +43,13 @@ func (u *Unit) newProgram(c *code, p *Probe, side Side, kind Kind, ev *Event, op
 	if kind.Multi() {
 		number -= u.first[p]
 	}
-	return &program{
+	prog := &program{
 		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts,
 		saved: map[*Value]int{}, free: spFree, prefix: prefix, ptr: rBase, index: u.index[p],
 	}
+	prog.rejected = prog.countRejected
+	prog.fates = []int{number}
+	return prog
 }
 
 // begin keeps the context and leaves for processes that are not to be traced.
@@ -54,6 +58,7 @@ func (p *program) begin() {
 		p.step("%s %s", p.kind, p.probe.Func.Name)
 		p.emit(asm.Mov.Reg(rContext, asm.R1))
 	}
+	p.beginTally()
 	p.filter()
 	if p.probe.guarded(p.kind) {
 		p.enterBusy()
@@ -69,7 +74,7 @@ func (p *program) begin() {
 func (p *program) entry(event bool, s *stash) {
 	p.begin()
 	p.tests(p.probe.EntryTests)
-	p.admit(p.skipLabel())
+	p.admit()
 	p.setFlags()
 	if event {
 		p.write(p.event.Items)
@@ -97,7 +102,7 @@ func (p *program) ret(s *stash) {
 		p.recallFault()
 		p.tests(kept)
 	}
-	p.admit(p.reject())
+	p.admit()
 	items := p.event.Items
 	if s != nil {
 		items = p.probe.Return
@@ -132,8 +137,8 @@ func (p *program) skipLabel() string {
 	return p.exitLabel()
 }
 
-// reject is where a call goes that is not to be shown.
-func (p *program) reject() string {
+// unshown is the way of a call that is not shown, once it is counted.
+func (p *program) unshown() string {
 	if p.stash != nil {
 		return p.prefix + "drop"
 	}

@@ -16,6 +16,7 @@ func (p *program) write(items []*Value) {
 
 // reserve takes room for a record in the ring buffer.
 func (p *program) reserve(size int, lost string) {
+	p.countMatched()
 	p.step("reserve %d bytes", size)
 	p.emit(
 		mapPtr(asm.R1, EventsMap),

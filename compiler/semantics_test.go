@@ -133,7 +133,7 @@ func newExperiment(t testing.TB, k *kernel, fn *cFunction) *experiment {
 	require.NoError(t, err, "%s", text)
 	k.mem.fixed = true
 	x.memory = slices.Clone(k.mem.bytes[:k.mem.used])
-	x.options = Options{Arch: AMD64, RingBytes: 1 << 20, MaxBytes: pick(k.rnd, []int{8, 24, 200, DefaultMaxBytes})}
+	x.options = Options{Arch: AMD64, RingBytes: 1 << 20, MaxBytes: pick(k.rnd, []int{8, 24, 200, DefaultMaxBytes}), Tally: k.rnd.IntN(2) == 0}
 	x.seed = k.rnd.Uint64()
 	if k.rnd.IntN(3) == 0 {
 		x.with = pick(k.rnd, append(k.tried, x.trace))
@@ -154,7 +154,7 @@ func (x *experiment) write() string {
 func (x *experiment) on(t testing.TB, unit *Unit) *trial {
 	copy(x.k.mem.bytes, x.memory)
 	tr := &trial{
-		rig: withMachine(t, unit), rnd: rand.New(rand.NewPCG(x.seed, 1)), calls: x.calls,
+		rig: withMachine(t, unit), rnd: rand.New(rand.NewPCG(x.seed, 1)), calls: x.calls, tally: x.options.Tally,
 		ref: &reference{k: x.k, fn: x.fn, trace: x.trace, max: x.options.MaxBytes},
 	}
 	tr.put(heapStart, x.k.mem.bytes)

@@ -167,8 +167,13 @@ func (p *program) copyStash(s *stash) {
 
 // drop removes the call's entry.
 func (p *program) drop() {
-	p.label(p.reject())
+	p.label(p.unshown())
 	p.step("forget the call")
+	p.forget()
+}
+
+// forget removes the call's entry; R0 is 0 if there was one.
+func (p *program) forget() {
 	p.emit(mapPtr(asm.R1, p.stash.calls))
 	p.move(asm.R2, asm.RFP, spFrame)
 	p.emit(asm.FnMapDeleteElem.Call())

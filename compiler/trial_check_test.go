@@ -42,6 +42,28 @@ func (tr *trial) check() error {
 	if sum.Unpaired != 0 {
 		return fmt.Errorf("%d calls count as lost", sum.Unpaired)
 	}
+	return tr.checkTally()
+}
+
+// checkTally: every call counts once for each event, as shown or as filtered.
+func (tr *trial) checkTally() error {
+	shown := map[*Event]int{}
+	for _, rec := range tr.own() {
+		shown[tr.unit.Events[binary.LittleEndian.Uint32(rec)]]++
+	}
+	for i, ev := range tr.unit.Events {
+		if ev.Probe != tr.probe() {
+			continue
+		}
+		calls := len(tr.calls)
+		if !tr.tally {
+			calls, shown[ev] = 0, 0
+		}
+		c := tr.counters(i)
+		if int(c.Matched) != shown[ev] || int(c.Matched+c.Filtered) != calls {
+			return fmt.Errorf("event %d of %d calls: %d shown, matched %d, filtered %d", i, calls, shown[ev], c.Matched, c.Filtered)
+		}
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ type trial struct {
 	ref   *reference
 	rnd   *rand.Rand // the same for all back ends
 	calls []plannedCall
+	tally bool // calls are counted
 	want  []expected
 	err   error // of the programs, the first one
 	// least and most bound the count of calls with unreadable values.

@@ -1,0 +1,76 @@
+package compiler
+
+import "github.com/cilium/ebpf/asm"
+
+// accounting is the part of a program that counts what becomes of calls.
+type accounting struct {
+	fates    []int  // numbers of the events that a rejection decides
+	rejected func() // counts a call that is rejected, and goes on
+}
+
+// decides adds an event whose call ends with a rejection on this side: nothing
+// will be known of it at return.
+func (p *program) decides(ev *Event) {
+	p.fates = append(p.fates, p.number+ev.Number-p.event.Number)
+}
+
+// beginTally puts off the code that counts rejections.
+func (p *program) beginTally() {
+	p.later(p.prefix+"filtered", p.rejected)
+	p.later(p.prefix+"foreign", func() { p.countEach(counterFiltered, p.outLabel()) })
+}
+
+// reject is where a call goes that is not to be shown.
+func (p *program) reject() string {
+	if p.opts.Tally {
+		return p.prefix + "filtered"
+	}
+	return p.unshown()
+}
+
+// foreign is where a call of another process goes. What becomes of it is known
+// at entry.
+func (p *program) foreign() string {
+	if p.opts.Tally && p.stash == nil {
+		return p.prefix + "foreign"
+	}
+	return p.outLabel()
+}
+
+// countRejected counts a call that is rejected. At return that is one which was
+// kept: others were rejected at entry.
+func (p *program) countRejected() {
+	if p.stash == nil {
+		p.countEach(counterFiltered, p.unshown())
+		return
+	}
+	p.forget()
+	p.emit(asm.JNE.Imm(asm.R0, 0, p.exitLabel()))
+	p.countEach(counterFiltered, p.exitLabel())
+}
+
+// countMatched counts a record that is to be written.
+func (p *program) countMatched() {
+	if !p.opts.Tally {
+		return
+	}
+	next := p.prefix + p.fresh("matched")
+	p.count(counterMatched, next)
+	p.label(next)
+}
+
+// countEach adds one to a counter of each event that is decided.
+func (p *program) countEach(counter int, next string) {
+	own := p.number
+	for i, n := range p.fates {
+		p.number = n
+		if i == len(p.fates)-1 {
+			p.count(counter, next)
+			break
+		}
+		more := p.prefix + p.fresh("also")
+		p.count(counter, more)
+		p.label(more)
+	}
+	p.number = own
+}
