@@ -1,6 +1,9 @@
 package compiler
 
-import "github.com/cilium/ebpf/asm"
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
 
 // accounting is the part of a program that counts what becomes of calls.
 type accounting struct {
@@ -14,8 +17,28 @@ func (p *program) decides(ev *Event) {
 	p.fates = append(p.fates, p.number+ev.Number-p.event.Number)
 }
 
-// beginTally puts off the code that counts rejections.
+// SwitchMap is an array of one word. While it is not 0, programs of a unit with
+// [Options].Tally do nothing, so that what they have counted can be read.
+const SwitchMap = "switch"
+
+func (u *Unit) addSwitch(opts Options) {
+	if opts.Tally {
+		u.Collection.Maps[SwitchMap] = &ebpf.MapSpec{Name: SwitchMap, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}
+	}
+}
+
+// beginTally leaves when counting has ended, and puts off the code that counts
+// rejections.
 func (p *program) beginTally() {
+	if !p.opts.Tally {
+		return
+	}
+	p.step("counting goes on")
+	p.emit(
+		asm.LoadMapValue(asm.R1, 0, 0).WithReference(SwitchMap),
+		asm.LoadMem(asm.R1, asm.R1, 0, asm.Word),
+		asm.JNE.Imm(asm.R1, 0, p.outLabel()),
+	)
 	p.later(p.prefix+"filtered", p.rejected)
 	p.later(p.prefix+"foreign", func() { p.countEach(counterFiltered, p.outLabel()) })
 }

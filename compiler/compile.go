@@ -25,6 +25,16 @@ type Counters struct {
 	Filtered, Matched uint64
 }
 
+// Add adds what another CPU has counted.
+func (c *Counters) Add(o Counters) {
+	c.Lost += o.Lost
+	c.NoRoom += o.NoRoom
+	c.Unreadable += o.Unreadable
+	c.Unpaired += o.Unpaired
+	c.Filtered += o.Filtered
+	c.Matched += o.Matched
+}
+
 // Offsets in Counters.
 const (
 	counterLost       = 0
@@ -86,6 +96,7 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 	for i, p := range probes {
 		u.index[p] = i
 	}
+	u.addSwitch(opts)
 	u.addBusy(probes)
 	if len(probes) > 0 && probes[0].Chain != nil {
 		u.addChain(probes, opts)

@@ -7,6 +7,10 @@ import "fmt"
 var neverReturns = map[string]bool{
 	"do_exit":                       true,
 	"do_group_exit":                 true,
+	"__x64_sys_exit":                true,
+	"__x64_sys_exit_group":          true,
+	"__ia32_sys_exit":               true,
+	"__ia32_sys_exit_group":         true,
 	"make_task_dead":                true,
 	"__module_put_and_kthread_exit": true,
 	"kthread_exit":                  true,
@@ -33,6 +37,11 @@ var noTrampoline = map[string]bool{
 	"__rcu_read_lock":        true,
 	"__rcu_read_unlock":      true,
 }
+
+// contextWords is how much of its context the verifier lets a trampoline's
+// program read: the argument words, then the result (MAX_BPF_FUNC_ARGS in
+// include/linux/bpf.h).
+const contextWords = 12
 
 // refusal is the reason not to put a trampoline on fn; "" if there is none.
 func refusal(fn *Function, f Features) string {
@@ -62,14 +71,20 @@ func refusal(fn *Function, f Features) string {
 			if p.Size > 8 {
 				return fmt.Sprintf("fentry refuses argument %s of %d bytes", p.Name, p.Size)
 			}
+		case isUnion(p.Type): // btf_distill_func_proto in kernel/bpf/btf.c
+			return fmt.Sprintf("fentry refuses argument %s, which is %s by value", p.Name, recordName(p.Type))
 		case !f.TrampolineStructs:
 			return fmt.Sprintf("this kernel's fentry refuses argument %s, which is %s by value", p.Name, recordName(p.Type))
 		case p.Size > 16:
 			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, recordName(p.Type), p.Size)
 		}
 	}
-	if n := fn.words(); n > f.TrampolineWords {
+	n := fn.words()
+	if n > f.TrampolineWords {
 		return fmt.Sprintf("its arguments take %d registers and stack words, and this kernel's fentry takes %d", n, f.TrampolineWords)
+	}
+	if n == contextWords && fn.Result != nil {
+		return fmt.Sprintf("behind arguments of %d registers and stack words fexit does not reach the result", n)
 	}
 	return ""
 }

@@ -130,6 +130,9 @@ ffffffff81001200 T bybig
 ffffffff81001300 T callback
 ffffffff81001400 T twice
 ffffffff81001500 T visit
+ffffffff81001a00 T dozen
+ffffffff81001b00 T void_dozen
+ffffffff81001c00 T either
 ffffffff81001600 t __bpf_trace_tick
 ffffffff81001700 D __per_cpu_offset
 ffffffff81001800 t pair

@@ -175,6 +175,9 @@ func (m *machine) step(in *instruction) (int, error) {
 		return stepNext, err
 	case in.IsLoadFromMap():
 		addr, ok := m.handles[in.reference]
+		if in.Src == asm.PseudoMapValue {
+			addr, ok = m.arrays[in.reference]
+		}
 		if !ok {
 			return stepNext, fmt.Errorf("no map %q", in.reference)
 		}

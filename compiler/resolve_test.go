@@ -1,10 +1,12 @@
 package compiler
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -98,6 +100,12 @@ func TestDecisions(t *testing.T) {
 	old := Features{Trampoline: true, TrampolineWords: 6}
 	preemptible := withTrampoline
 	preemptible.Preemptible = true
+	var args []btf.FuncParam
+	for i := range 12 {
+		args = append(args, param(fmt.Sprintf("a%d", i), tLong))
+	}
+	dozen := []btf.Type{function("dozen", tInt, args...), function("void_dozen", fixtureVoid, args...),
+		function("either", fixtureVoid, param("u", &btf.Union{Name: "either", Size: 8, Members: []btf.Member{{Name: "a", Type: tLong}}}))}
 	for _, tc := range []struct {
 		spec     string
 		features Features
@@ -122,9 +130,12 @@ func TestDecisions(t *testing.T) {
 		{"bybig(n)", withTrampoline, "kprobe", "fentry refuses argument big, which is struct big of 9000 bytes by value"},
 		{"many(a)", old, "kprobe", "its arguments take 8 registers and stack words, and this kernel's fentry takes 6"},
 		{"twice(a)", withTrampoline, "kprobe", "its name is in BTF 2 times"},
+		{"dozen(a0)", withTrampoline, "kprobe", "behind arguments of 12 registers and stack words fexit does not reach the result"},
+		{"void_dozen(a11)", withTrampoline, "fentry", "the cheapest kind, and the signature allows it"},
+		{"either(u)", withTrampoline, "kprobe", "fentry refuses argument u, which is union either by value"},
 	} {
 		t.Run(tc.spec, func(t *testing.T) {
-			target := newTarget(t, tc.features, function("twice", fixtureVoid, param("a", tInt)))
+			target := newTarget(t, tc.features, append(dozen, function("twice", fixtureVoid, param("a", tInt)))...)
 			p := mustResolve(t, target, tc.spec)
 			unit, err := Compile([]*Probe{p}, Options{Arch: AMD64, RingBytes: 1 << 20})
 			require.NoError(t, err)

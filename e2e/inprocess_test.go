@@ -22,6 +22,7 @@ var inProcess = []struct {
 	test func(*testing.T, *kernel)
 }{
 	{"chain", testChain},
+	{"flood", testFlood},
 	{"language", testLanguage},
 	{"pairing", testPairing},
 	{"preemption", testPreemption},
@@ -115,7 +116,10 @@ func (k *kernel) trace(t *testing.T, attach compiler.Kind, opts compiler.Options
 func (k *kernel) traceAs(t *testing.T, w compiler.Wishes, opts compiler.Options, specs ...string) *tracer {
 	plan, target, err := k.tryResolve(t, w, specs...)
 	require.NoError(t, err)
-	opts.RingBytes, opts.Features, opts.Arch = ringBytes, target.Features, target.Arch
+	if opts.RingBytes == 0 {
+		opts.RingBytes = ringBytes
+	}
+	opts.Features, opts.Arch = target.Features, target.Arch
 	unit, err := compiler.Compile(plan.Probes, opts)
 	require.NoError(t, err)
 	session, err := runtime.Load(unit, k.Kernel)
@@ -155,13 +159,10 @@ func (tr *tracer) events(t *testing.T, show func(*runtime.Event)) {
 
 // counters is the sum over all events.
 func (tr *tracer) counters(t *testing.T) (sum compiler.Counters) {
-	all, err := tr.Counters()
+	all, err := tr.Tallies()
 	require.NoError(t, err)
 	for _, c := range all {
-		sum.Lost += c.Lost
-		sum.NoRoom += c.NoRoom
-		sum.Unreadable += c.Unreadable
-		sum.Unpaired += c.Unpaired
+		sum.Add(c.Counters)
 	}
 	return sum
 }

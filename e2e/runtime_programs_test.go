@@ -139,7 +139,7 @@ func (c counter) attach(kind compiler.Kind, instances int, places ...compiler.Pl
 
 // hits reads the runs, by the probes' numbers.
 func hits(t *testing.T, s *runtime.Session) []uint64 {
-	counters, err := s.Counters()
+	counters, err := s.Tallies()
 	require.NoError(t, err)
 	var counts []uint64
 	for _, c := range counters {

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
@@ -19,6 +20,8 @@ type Session struct {
 	attached []*attached
 	ring     *ringbuf.Reader
 	record   ringbuf.Record
+	// delivered counts the records read of each event.
+	delivered []atomic.Uint64
 
 	groups    int      // of events in tracefs
 	limited   []string // functions whose kretprobes have fewer return instances than asked for,
@@ -45,7 +48,7 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the ring buffer: %w", err)
 	}
-	return &Session{unit: u, kernel: k, coll: coll, ring: ring}, nil
+	return &Session{unit: u, kernel: k, coll: coll, ring: ring, delivered: make([]atomic.Uint64, len(u.Events))}, nil
 }
 
 // Close detaches and frees everything. Detaching may take 0.1 s for each

@@ -35,6 +35,8 @@ func instructionText(in asm.Instruction) string {
 // wideLoad is the load of a map, or of a constant of 8 bytes.
 func wideLoad(in asm.Instruction) string {
 	switch {
+	case in.Src == asm.PseudoMapValue:
+		return fmt.Sprintf("r%d = value of map %s", in.Dst, in.Reference())
 	case in.IsLoadFromMap():
 		return fmt.Sprintf("r%d = map %s", in.Dst, in.Reference())
 	case in.OpCode.IsDWordLoad():

@@ -10,13 +10,13 @@ import (
 
 // reportLosses says for each function what could not be delivered, and if asked
 // for what nobody counts.
-func reportLosses(w io.Writer, session *runtime.Session, unit *compiler.Unit, verbose bool) error {
-	counters, err := session.Counters()
+func reportLosses(w io.Writer, session *runtime.Session, verbose bool) error {
+	tallies, err := session.Tallies()
 	if err != nil {
 		return err
 	}
-	for i, n := range counters {
-		for _, line := range losses(functionName(unit.Events[i].Probe.Func), n) {
+	for _, n := range tallies {
+		for _, line := range losses(functionName(n.Probe.Func), n.Counters) {
 			fmt.Fprintf(w, "ksnoop: %s\n", line)
 		}
 	}

@@ -65,7 +65,7 @@ func trace(c *cli.Context) error {
 	if err := show(c.App.Writer, session, out); err != nil {
 		return err
 	}
-	return reportLosses(c.App.ErrWriter, session, unit, c.Bool("verbose"))
+	return reportLosses(c.App.ErrWriter, session, c.Bool("verbose"))
 }
 
 // prepare compiles the specs of the command line for the running kernel.

@@ -1,0 +1,180 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+const (
+	floodCalls = 1_000_000 // by the default kind
+	kindCalls  = 50_000    // by each of the others
+	shortTasks = 3000
+	together     = 50 // of these
+	blocked    = 40 // readers
+)
+
+// testFlood: every call is accounted for, whatever becomes of it.
+func testFlood(t *testing.T, k *kernel) {
+	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls) })
+	for _, kind := range k.kinds(t) {
+		t.Run(string(kind), func(t *testing.T) { floodCallsOf(t, k, kind, kindCalls) })
+	}
+	t.Run("stopped midway", func(t *testing.T) { stopMidway(t, k) })
+	t.Run("short tasks", func(t *testing.T) { traceShortTasks(t, k) })
+	t.Run("blocked readers", func(t *testing.T) { traceBlocked(t, k) })
+}
+
+// floodCallsOf makes calls of which one in four is filtered, with room for few
+// events.
+func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
+	tr := k.trace(t, kind, compiler.Options{Tally: true, RingBytes: 4096}, "null_lseek(offset > 1, offset)")
+	read := tr.readOn(t)
+	seek(t, n)
+	require.NoError(t, tr.Freeze())
+	require.NoError(t, tr.Stop())
+	events := <-read
+	tally := tr.tally(t)
+	missed := tr.missed(t)
+	t.Logf("%d events; %d missed; %+v", events, missed, tally.Counters)
+	require.Equal(t, uint64(n), tally.Filtered+tally.Matched+missed)
+	require.Equal(t, tally.Matched, tally.Delivered+tally.Lost)
+	require.Equal(t, uint64(events), tally.Delivered)
+	if missed == 0 {
+		require.Equal(t, uint64(n/2), tally.Matched)
+	}
+	require.NotZero(t, tally.Lost, "the ring buffer is to be too small")
+	require.Zero(t, tally.NoRoom+tally.Unreadable+tally.Unpaired)
+}
+
+// stopMidway stops counting while calls are made: nothing is between counting
+// and delivery.
+func stopMidway(t *testing.T, k *kernel) {
+	tr := k.trace(t, "", compiler.Options{Tally: true, RingBytes: 4096}, "null_lseek(offset > 1, file->f_mode, return >= 0, offset)")
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				seek(t, 1000)
+			}
+		}
+	}()
+	read := tr.readOn(t)
+	for tr.tally(t).Lost < 1000 {
+	}
+	require.NoError(t, tr.Freeze())
+	before := tr.tally(t)
+	require.NoError(t, tr.Stop())
+	events := <-read
+	after := tr.tally(t)
+	close(stop)
+	<-stopped
+	require.Equal(t, before.Counters, after.Counters, "counting has ended")
+	require.Equal(t, after.Matched, after.Delivered+after.Lost)
+	require.Equal(t, uint64(events), after.Delivered)
+}
+
+// traceShortTasks: what is kept of calls does not depend on how many tasks make
+// them.
+func traceShortTasks(t *testing.T, k *kernel) {
+	tr := k.trace(t, "", compiler.Options{Tally: true}, "null_lseek(offset > 1, file->f_mode, return >= 0)")
+	for range shortTasks / together {
+		threads(t, together, func(int) error { return seekTo(3) })
+	}
+	events := 0
+	tr.events(t, func(*runtime.Event) { events++ })
+	tally := tr.tally(t)
+	require.Equal(t, shortTasks, events)
+	require.Equal(t, compiler.Counters{Matched: shortTasks}, tally.Counters)
+}
+
+// traceBlocked: calls that take long are kept as long.
+func traceBlocked(t *testing.T, k *kernel) {
+	tr := k.trace(t, "", compiler.Options{Tally: true}, "vfs_read(count == 77, file->f_mode, return == 1)",
+		"null_lseek(offset > 1, file->f_mode, return >= 0)")
+	var pipe [2]int
+	require.NoError(t, unix.Pipe(pipe[:]))
+	waiting := make(chan bool, blocked)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		threads(t, blocked, func(int) error {
+			waiting <- true
+			_, err := unix.Read(pipe[0], make([]byte, 77))
+			return err
+		})
+	}()
+	for range blocked {
+		<-waiting
+	}
+	seek(t, kindCalls)
+	for range blocked {
+		_, err := unix.Write(pipe[1], []byte{1})
+		require.NoError(t, err)
+	}
+	<-done
+	events := map[string]int{}
+	tr.events(t, func(ev *runtime.Event) { events[ev.Probe.Func.Name]++ })
+	require.Equal(t, map[string]int{"vfs_read": blocked, "null_lseek": kindCalls / 2}, events)
+}
+
+// seek makes calls of null_lseek, which nobody else does here, with offsets from
+// 0 to 3.
+func seek(t *testing.T, n int) {
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	for i := range n {
+		_, err := unix.Seek(fd, int64(i%4), unix.SEEK_SET)
+		require.NoError(t, err)
+	}
+}
+
+func seekTo(offset int64) error {
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Seek(fd, offset, unix.SEEK_SET)
+	return err
+}
+
+// readOn reads all events while they come, and then says how many there were.
+func (tr *tracer) readOn(t *testing.T) <-chan int {
+	read := make(chan int, 1)
+	go func() {
+		n := 0
+		for ev := new(runtime.Event); ; n++ {
+			switch err := tr.Read(ev); {
+			case errors.Is(err, io.EOF):
+				read <- n
+				return
+			case err != nil:
+				t.Error(err)
+				read <- n
+				return
+			}
+		}
+	}()
+	return read
+}
+
+// tally is that of the first event.
+func (tr *tracer) tally(t *testing.T) runtime.Tally {
+	tallies, err := tr.Tallies()
+	require.NoError(t, err)
+	return tallies[0]
+}
