@@ -9,13 +9,21 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 )
 
+// ErrWoken is what [Session.Read] returns after [Session.Wake].
+var ErrWoken = errors.New("woken")
+
 // Read waits for the next record and decodes it into ev, whose former content
 // becomes invalid. After [Session.Stop] it delivers what is left, then io.EOF.
 // Only one goroutine may call it.
 func (s *Session) Read(ev *Event) error {
-	switch err := s.ring.ReadInto(&s.record); {
-	case errors.Is(err, ringbuf.ErrFlushed), errors.Is(err, os.ErrClosed):
+	if s.late > s.ring.BufferSize() {
 		return io.EOF
+	}
+	switch err := s.ring.ReadInto(&s.record); {
+	case errors.Is(err, os.ErrClosed), errors.Is(err, ringbuf.ErrFlushed) && s.stopped.Load():
+		return io.EOF
+	case errors.Is(err, ringbuf.ErrFlushed):
+		return ErrWoken
 	case err != nil:
 		return fmt.Errorf("read the ring buffer: %w", err)
 	}
@@ -23,6 +31,9 @@ func (s *Session) Read(ev *Event) error {
 		return err
 	}
 	s.delivered[ev.Number].Add(1)
+	if s.stopped.Load() {
+		s.late += len(s.record.RawSample)
+	}
 	return nil
 }
 
@@ -31,4 +42,11 @@ func (s *Session) Idle() bool { return s.ring.AvailableBytes() == 0 }
 
 // Stop makes Read return once the records that wait now are read. Any
 // goroutine may call it.
-func (s *Session) Stop() error { return s.ring.Flush() }
+func (s *Session) Stop() error {
+	s.stopped.Store(true)
+	return s.ring.Flush()
+}
+
+// Wake makes Read return [ErrWoken] once the records that wait now are read.
+// Any goroutine may call it.
+func (s *Session) Wake() error { return s.ring.Flush() }

@@ -20,6 +20,10 @@ type Session struct {
 	attached []*attached
 	ring     *ringbuf.Reader
 	record   ringbuf.Record
+	stopped  atomic.Bool
+	// late is how many bytes were read since it was stopped. More than the
+	// ring buffer holds have come later: calls do not end with us.
+	late int
 	// delivered counts the records read of each event.
 	delivered []atomic.Uint64
 
