@@ -15,6 +15,9 @@ const (
 	// maxValues bounds the text: every byte is printed at most so many times.
 	// The largest kernel records have a few thousand values.
 	maxValues = 1 << 20
+	// maxLabels bounds the casts of a plan, in bytes. Those of task_struct take
+	// 6 KB.
+	maxLabels = 16 << 20
 )
 
 var (
@@ -33,6 +36,7 @@ type compiler struct {
 	casts  map[btf.Type]string
 	vars   []string // names of a section's entries
 	values int      // values in the plan if nothing were shared
+	labels int      // bytes of all casts
 	nested int
 }
 
@@ -77,7 +81,7 @@ func (c *compiler) value(t btf.Type, tail bool) (op, error) {
 	if err != nil {
 		return op{}, err
 	}
-	if c.values++; c.values > maxValues || o.size > maxSize {
+	if c.values++; c.values > maxValues || c.labels > maxLabels || o.size > maxSize {
 		return op{}, errTooLarge
 	}
 	return o, nil
@@ -132,6 +136,7 @@ func (c *compiler) cast(t btf.Type) string {
 		s = TypeName(t)
 		c.casts[t] = s
 	}
+	c.labels += len(s)
 	return s
 }
 

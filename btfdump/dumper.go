@@ -97,6 +97,14 @@ func New(t btf.Type, o Options) (*Dumper, error) {
 	return d, nil
 }
 
+// Takes returns how many bytes of data belong to the value; the rest is ignored.
+func (d *Dumper) Takes(data []byte) int {
+	if d.root.tail {
+		return len(data)
+	}
+	return min(len(data), int(d.root.size))
+}
+
 // AppendText appends the value in data to dst, without a newline at its end.
 // Bytes beyond the size of the type are ignored unless it ends in a flexible
 // array; missing ones are marked. Nothing is allocated when dst has room.

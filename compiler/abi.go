@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // Word is where one 8-byte word of a parameter or result is.
@@ -35,9 +37,15 @@ type Signature struct {
 	Variadic bool
 }
 
+// mostParams bounds the parameters of a function, as $argN can name them.
+const mostParams = 255
+
 // place lays out a prototype by arch's calling convention.
 func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
 	sig := &Signature{}
+	if len(proto.Params) > mostParams {
+		return nil, fmt.Errorf("it has %d parameters, and %d is the limit", len(proto.Params), mostParams)
+	}
 	var reg, slot, stack int
 	if result, err := placeResult(proto.Return, arch); err != nil {
 		return nil, err
@@ -52,14 +60,18 @@ func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
 			sig.Variadic = true
 			continue
 		}
-		size, err := btf.Sizeof(p.Type)
-		if err != nil {
-			return nil, fmt.Errorf("parameter %s: %w", p.Name, err)
-		}
-		param := Param{Name: p.Name, Type: p.Type, Size: size, Typed: typedLoad(p.Type)}
-		if param.Name == "" {
+		param := Param{Name: p.Name, Type: p.Type, Typed: typedLoad(p.Type)}
+		if !spec.IsName(p.Name) {
 			param.Name = fmt.Sprintf("arg%d", len(sig.Params)+1)
 		}
+		size, err := btf.Sizeof(p.Type)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", param.Name, err)
+		}
+		if size > maxStore {
+			return nil, fmt.Errorf("parameter %s: its %d bytes do not fit on a stack", param.Name, size)
+		}
+		param.Size = size
 		n := (size + 7) / 8
 		inRegs := reg+n <= len(arch.ArgRegs) && !byMemory(p.Type, size)
 		for i := range n {
@@ -115,14 +127,26 @@ func (s *Signature) words() int {
 // byMemory says whether a value is passed in memory: it is larger than two
 // registers, or a record with something in it that is not aligned.
 func byMemory(t btf.Type, size int) bool {
-	return size > 16 || isRecord(t) && misaligned(t, 0)
+	return size > 16 || isRecord(t) && misaligned(t, 0, map[part]bool{}, 0)
+}
+
+// part is a type at an offset in a record.
+type part struct {
+	typ btf.Type
+	at  int
 }
 
 // misaligned says whether a number in t is not at a multiple of its size, if t
-// begins at an offset. Of arrays compilers look at the first element.
-func misaligned(t btf.Type, at int) bool {
+// begins at an offset. Of arrays compilers look at the first element. What has
+// been seen, or is too far away for the record, is left out: broken BTF may go
+// round in circles.
+func misaligned(t btf.Type, at int, seen map[part]bool, depth int) bool {
+	if seen[part{t, at}] || at > 16 || depth > maxTypeDepth {
+		return false
+	}
+	seen[part{t, at}] = true
 	if a, ok := btf.As[*btf.Array](t); ok {
-		return misaligned(a.Type, at)
+		return misaligned(a.Type, at, seen, depth+1)
 	}
 	members, ok := recordMembers(t)
 	if !ok {
@@ -130,7 +154,7 @@ func misaligned(t btf.Type, at int) bool {
 		return err == nil && size > 0 && at%min(size, 16) != 0
 	}
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
-		return m.BitfieldSize == 0 && misaligned(m.Type, at+int(m.Offset.Bytes()))
+		return m.BitfieldSize == 0 && misaligned(m.Type, at+int(m.Offset.Bytes()), seen, depth+1)
 	})
 }
 

@@ -148,6 +148,8 @@ func (b *binder) finish(o *operand, e spec.Expr) error {
 		o.Scalar = &o.Casts[n-1]
 	}
 	switch {
+	case len(o.Path) > 0 && o.Path[len(o.Path)-1].Off > farthest:
+		return b.errorf(e.Span(), "'%s' is more than a gigabyte away from what it is a part of", e)
 	case len(o.Path) > 0:
 		o.sizeLast(size)
 	case o.Base.Param != nil && o.part():

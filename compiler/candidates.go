@@ -115,6 +115,10 @@ func funcsByName(types *btf.Spec, name string) []*btf.Func {
 	return funcs
 }
 
+// mostPrototypes is how many of one name are told apart: no kernel has more than
+// a few.
+const mostPrototypes = 100
+
 // choose takes the prototype that has the arguments that the spec names.
 func (c *candidates) choose() (*btf.Func, error) {
 	var fitting []*btf.Func
@@ -124,7 +128,9 @@ func (c *candidates) choose() (*btf.Func, error) {
 		if slices.Contains(all, p) {
 			continue
 		}
-		all = append(all, p)
+		if all = append(all, p); len(all) > mostPrototypes {
+			return nil, c.errorf("%s is in BTF with more than %d prototypes, and a name cannot tell them apart", c.trace.Func.Name, mostPrototypes)
+		}
 		if hasArguments(t, c.trace) {
 			fitting = append(fitting, t)
 		}

@@ -17,7 +17,6 @@ func (p *program) capture(items []*Value) {
 func (p *program) captureItem(v *Value, i int) {
 	slot := p.event.Layout.Slots[i]
 	fault, done := p.fresh("fault"), p.fresh("next")
-	start := len(p.insns)
 	switch {
 	case v.Base.Builtin == KernelStack:
 		p.captureStack(slot, i, done)
@@ -33,13 +32,13 @@ func (p *program) captureItem(v *Value, i int) {
 		p.capturePointee(v, slot, i, done)
 	}
 	switch {
-	case p.refers(start, fault):
+	case p.refers(fault):
 		p.emit(asm.Ja.Label(done))
 		p.label(fault)
 		p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))
 		p.markFault(i, ValueFault)
 		p.label(done)
-	case p.refers(start, done):
+	case p.refers(done):
 		p.label(done)
 	}
 }

@@ -31,6 +31,7 @@ const (
 // code collects instructions.
 type code struct {
 	insns  asm.Instructions
+	jumps  map[string]bool // labels that instructions refer to
 	labels int
 	symbol string // label of the next instruction
 	source string // what the next instruction begins
@@ -53,7 +54,7 @@ func (c *code) later(label string, emit func()) {
 // reaches.
 func (c *code) finish() {
 	for {
-		i := slices.IndexFunc(c.cold, func(l cold) bool { return c.refers(0, l.label) })
+		i := slices.IndexFunc(c.cold, func(l cold) bool { return c.refers(l.label) })
 		if i < 0 {
 			c.cold = nil
 			return
@@ -65,10 +66,8 @@ func (c *code) finish() {
 	}
 }
 
-// refers says whether an instruction since start jumps to a label.
-func (c *code) refers(start int, label string) bool {
-	return slices.ContainsFunc(c.insns[start:], func(in asm.Instruction) bool { return in.Reference() == label })
-}
+// refers says whether an instruction jumps to a label.
+func (c *code) refers(label string) bool { return c.jumps[label] }
 
 // step tags the next instruction with what it begins, for listings.
 func (c *code) step(format string, args ...any) {
@@ -91,6 +90,12 @@ func (c *code) fresh(hint string) string {
 
 func (c *code) emit(insns ...asm.Instruction) {
 	for _, in := range insns {
+		if to := in.Reference(); to != "" {
+			if c.jumps == nil {
+				c.jumps = map[string]bool{}
+			}
+			c.jumps[to] = true
+		}
 		if c.symbol != "" {
 			in, c.symbol = in.WithSymbol(c.symbol), ""
 		}

@@ -117,10 +117,11 @@ func (t *Target) listed(typ btf.Type, tracepoint bool) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		return strings.CutPrefix(td.Name, tracepointType)
+		name, ok := strings.CutPrefix(td.Name, tracepointType)
+		return name, ok && spec.IsName(name)
 	}
 	f, ok := typ.(*btf.Func)
-	if !ok || noTrampoline[f.Name] || t.Hookable != nil && !t.Hookable(f.Name) {
+	if !ok || !spec.IsName(f.Name) || noTrampoline[f.Name] || t.Hookable != nil && !t.Hookable(f.Name) {
 		return "", false
 	}
 	return f.Name, t.Symbols == nil || slices.ContainsFunc(t.Symbols.Lookup(f.Name), kallsyms.Symbol.Entry)

@@ -23,7 +23,7 @@ func (b *binder) member(e *spec.Member) (operand, error) {
 	at, ok := findMember(o.Type, e.Name.Name)
 	if !ok {
 		err := b.errorf(e.Name.At, "%s has no member '%s'", recordName(o.Type), e.Name.Name)
-		if near, ok := spec.Nearest(e.Name.Name, memberNames(o.Type, maxTypeDepth)); ok {
+		if near, ok := spec.Nearest(e.Name.Name, memberNames(o.Type)); ok {
 			return o, err.WithHint("did you mean '%s'?", near)
 		}
 		return o, err
@@ -197,22 +197,20 @@ type memberPlace struct {
 
 // findMember looks for a member, through anonymous structs and unions.
 func findMember(t btf.Type, name string) (memberPlace, bool) {
-	return findMemberIn(t, name, maxTypeDepth)
+	return findMemberIn(t, name, map[btf.Type]bool{}, 0)
 }
 
-func findMemberIn(t btf.Type, name string, depth int) (memberPlace, bool) {
-	members, ok := recordMembers(t)
-	if !ok || depth == 0 {
-		return memberPlace{}, false
-	}
-	for _, m := range members {
+// findMemberIn leaves out the records that it has seen: in broken BTF there may
+// be more ways to one of them than there is time, or one may contain itself.
+func findMemberIn(t btf.Type, name string, seen map[btf.Type]bool, depth int) (memberPlace, bool) {
+	for _, m := range unseenMembers(t, seen, depth) {
 		if m.Name == name {
 			return memberPlace{member: m, offset: m.Offset, inUnion: isUnion(t)}, true
 		}
 		if m.Name != "" {
 			continue
 		}
-		if at, ok := findMemberIn(m.Type, name, depth-1); ok {
+		if at, ok := findMemberIn(m.Type, name, seen, depth+1); ok {
 			at.offset += m.Offset
 			at.inUnion = at.inUnion || isUnion(t)
 			return at, true
@@ -221,25 +219,29 @@ func findMemberIn(t btf.Type, name string, depth int) (memberPlace, bool) {
 	return memberPlace{}, false
 }
 
+// unseenMembers is the members of a record the first time that it is met.
+func unseenMembers(t btf.Type, seen map[btf.Type]bool, depth int) []btf.Member {
+	t = btf.UnderlyingType(t)
+	if seen[t] || depth > maxTypeDepth {
+		return nil
+	}
+	members, ok := recordMembers(t)
+	if ok {
+		seen[t] = true
+	}
+	return members
+}
+
 // memberNames iterates over the members that findMember would find.
-func memberNames(t btf.Type, depth int) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		members, _ := recordMembers(t)
-		for _, m := range members {
-			if m.Name != "" {
-				if !yield(m.Name) {
-					return
-				}
-				continue
-			}
-			if depth == 0 {
-				continue
-			}
-			for name := range memberNames(m.Type, depth-1) {
-				if !yield(name) {
-					return
-				}
-			}
+func memberNames(t btf.Type) iter.Seq[string] {
+	return func(yield func(string) bool) { yieldMembers(t, map[btf.Type]bool{}, 0, yield) }
+}
+
+func yieldMembers(t btf.Type, seen map[btf.Type]bool, depth int, yield func(string) bool) bool {
+	for _, m := range unseenMembers(t, seen, depth) {
+		if m.Name != "" && !yield(m.Name) || m.Name == "" && !yieldMembers(m.Type, seen, depth+1, yield) {
+			return false
 		}
 	}
+	return true
 }

@@ -142,7 +142,7 @@ func (p *program) matchGlob(l *Leaf, to outcome) {
 		p.label(no)
 		return
 	}
-	if p.refers(0, yes) {
+	if p.refers(yes) {
 		p.label(yes)
 	}
 }

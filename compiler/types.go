@@ -2,7 +2,8 @@ package compiler
 
 import "github.com/cilium/ebpf/btf"
 
-// maxTypeDepth bounds walks through typedefs and qualifiers of broken BTF.
+// maxTypeDepth bounds walks through typedefs, qualifiers and records inside each
+// other in broken BTF.
 const maxTypeDepth = 32
 
 func isVoid(t btf.Type) bool {
@@ -88,16 +89,20 @@ func (s *Scalar) isField() bool { return s.width() != 8*s.Size }
 func scalarOf(t btf.Type) *Scalar {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Int:
-		if t.Size == 1 || t.Size == 2 || t.Size == 4 || t.Size == 8 {
+		if wordSize(t.Size) {
 			return &Scalar{Size: int(t.Size), Signed: t.Encoding == btf.Signed, Bool: t.Encoding == btf.Bool}
 		}
 	case *btf.Enum:
-		return &Scalar{Size: int(t.Size), Signed: enumSigned(t)}
+		if wordSize(t.Size) {
+			return &Scalar{Size: int(t.Size), Signed: enumSigned(t)}
+		}
 	case *btf.Pointer:
 		return &Scalar{Size: 8}
 	}
 	return nil
 }
+
+func wordSize(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 
 // enumSigned looks at the enumerators too: the BTF of kernels before 6.0
 // carries no enum sign and stores -1 as 0xffffffff.

@@ -18,7 +18,7 @@ const (
 	floodCalls = 1_000_000 // by the default kind
 	kindCalls  = 50_000    // by each of the others
 	shortTasks = 3000
-	together     = 50 // of these
+	together   = 50 // of these
 	blocked    = 40 // readers
 )
 

@@ -36,8 +36,10 @@ type Value struct {
 	Fault compiler.Fault
 }
 
-// decode reads a record. The event refers to its bytes.
-func (e *Event) decode(u *compiler.Unit, rec []byte) error {
+// Decode reads a record that a unit's programs wrote. The event refers to its
+// bytes, and its former content becomes invalid. Bytes that are no such record
+// are an error, or have values that mean nothing.
+func (e *Event) Decode(u *compiler.Unit, rec []byte) error {
 	if len(rec) < compiler.HeaderSize {
 		return fmt.Errorf("decode a record of %d bytes: it has no header", len(rec))
 	}

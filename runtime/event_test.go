@@ -49,7 +49,7 @@ func newRecord() []byte {
 
 func TestDecode(t *testing.T) {
 	var ev Event
-	require.NoError(t, ev.decode(newUnit(), newRecord()))
+	require.NoError(t, ev.Decode(newUnit(), newRecord()))
 	require.Equal(t, 3, ev.CPU)
 	require.Equal(t, uint32(7), ev.PID)
 	require.Equal(t, uint32(8), ev.TID)
@@ -73,7 +73,7 @@ func TestDecodeStringLimit(t *testing.T) {
 		rec := newRecord()
 		copy(rec[88:], text)
 		var ev Event
-		require.NoError(t, ev.decode(newUnit(), rec))
+		require.NoError(t, ev.Decode(newUnit(), rec))
 		require.Equal(t, "12345678", string(ev.Values[1].Data))
 		require.Equal(t, cut, ev.Values[1].Cut)
 	}
@@ -95,7 +95,7 @@ func TestDecodeFaults(t *testing.T) {
 		rec[56+2] = byte(compiler.PointeeFault)
 		binary.NativeEndian.PutUint64(rec[80:], tc.addr)
 		var ev Event
-		require.NoError(t, ev.decode(newUnit(), rec))
+		require.NoError(t, ev.Decode(newUnit(), rec))
 		require.Equal(t, compiler.PointeeFault, ev.Values[2].Fault)
 		require.Empty(t, ev.Values[2].Data)
 		require.Equal(t, tc.want, ev.Values[2].Reason())
@@ -105,11 +105,11 @@ func TestDecodeFaults(t *testing.T) {
 // A record that is not ours is an error, not a panic.
 func TestDecodeErrors(t *testing.T) {
 	var ev Event
-	require.EqualError(t, ev.decode(newUnit(), make([]byte, 10)), "decode a record of 10 bytes: it has no header")
-	require.EqualError(t, ev.decode(newUnit(), newRecord()[:100]), "decode a record of open: 100 bytes of 128")
+	require.EqualError(t, ev.Decode(newUnit(), make([]byte, 10)), "decode a record of 10 bytes: it has no header")
+	require.EqualError(t, ev.Decode(newUnit(), newRecord()[:100]), "decode a record of open: 100 bytes of 128")
 	rec := newRecord()
 	rec[0] = 5
-	require.EqualError(t, ev.decode(newUnit(), rec), "decode a record: there is no event 5")
+	require.EqualError(t, ev.Decode(newUnit(), rec), "decode a record: there is no event 5")
 }
 
 func BenchmarkDecode(b *testing.B) {
@@ -117,7 +117,7 @@ func BenchmarkDecode(b *testing.B) {
 	var ev Event
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := ev.decode(unit, rec); err != nil {
+		if err := ev.Decode(unit, rec); err != nil {
 			b.Fatal(err)
 		}
 	}

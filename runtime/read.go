@@ -27,7 +27,7 @@ func (s *Session) Read(ev *Event) error {
 	case err != nil:
 		return fmt.Errorf("read the ring buffer: %w", err)
 	}
-	if err := ev.decode(s.unit, s.record.RawSample); err != nil {
+	if err := ev.Decode(s.unit, s.record.RawSample); err != nil {
 		return err
 	}
 	s.delivered[ev.Number].Add(1)

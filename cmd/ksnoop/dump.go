@@ -2,12 +2,10 @@ package main
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/cilium/ebpf/btf"
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/btfdump"
@@ -55,12 +53,33 @@ func dump(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("dump %s: %w", c.Args().First(), err)
 	}
-	data, err := readInput(c.App.Reader, c.Bool("hex"))
+	data, cut, err := readInput(c.App.Reader, c.Bool("hex"))
 	if err != nil {
 		return err
 	}
-	_, err = c.App.Writer.Write(append(print(d, data), '\n'))
-	return err
+	if _, err := c.App.Writer.Write(append(print(d, data), '\n')); err != nil {
+		return fmt.Errorf("write the value: %w", err)
+	}
+	if note := unshown(d.Takes(data), len(data), cut); note != "" {
+		fmt.Fprintf(c.App.ErrWriter, "ksnoop: %s\n", note)
+	}
+	return nil
+}
+
+// unshown says what of the input is not shown; "": nothing. Of n bytes a value
+// took some, and cut says that even more were not read.
+func unshown(took, n int, cut bool) string {
+	switch rest := n - took; {
+	case rest == 0 && cut:
+		return fmt.Sprintf("the input is cut: only its first %d MB are read", maxInput>>20)
+	case cut:
+		return fmt.Sprintf("the value ends after %d bytes: more than %d bytes of the input are not shown", took, rest)
+	case rest == 1:
+		return fmt.Sprintf("the value ends after %d bytes: 1 more byte of the input is not shown", took)
+	case rest > 0:
+		return fmt.Sprintf("the value ends after %d bytes: %d more bytes of the input are not shown", took, rest)
+	}
+	return ""
 }
 
 // dumpFormat is what prints a value in a format.
@@ -74,38 +93,26 @@ func dumpFormat(name string) (func(*btfdump.Dumper, []byte) []byte, error) {
 	return nil, usagef("--output is %q: it must be text or json", name)
 }
 
-// openTypes reads a BTF file, which may be raw or in an ELF file.
-func openTypes(file string) (*btf.Spec, error) {
-	if file == "" {
-		k, err := openKernel()
-		if err != nil {
-			return nil, err
-		}
-		return k.Types(), nil
-	}
-	types, err := btf.LoadSpec(file)
-	if errors.Is(err, btf.ErrNotFound) {
-		return nil, fmt.Errorf("%s has no type information: give a file of raw BTF, or an ELF file with a .BTF section", file)
-	}
+// readInput reads all of the bytes, or of the hexadecimal digits; cut says that
+// there are too many of them.
+func readInput(r io.Reader, digits bool) (data []byte, cut bool, err error) {
+	data, err = io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the types of %s: %w", file, err)
+		return nil, false, fmt.Errorf("read the bytes: %w", err)
 	}
-	return types, nil
-}
-
-// readInput reads all of the bytes, or of the hexadecimal digits.
-func readInput(r io.Reader, digits bool) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxInput))
-	if err != nil {
-		return nil, fmt.Errorf("read the bytes: %w", err)
+	if cut = len(data) > maxInput; cut {
+		data = data[:maxInput]
 	}
 	if !digits {
-		return data, nil
+		return data, cut, nil
 	}
-	text := strings.Join(strings.Fields(string(data)), "")
-	data, err = hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	text := strings.TrimPrefix(strings.Join(strings.Fields(string(data)), ""), "0x")
+	if cut {
+		text = text[:len(text)&^1] // half a byte is not the input's fault
+	}
+	data, err = hex.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("read hexadecimal digits: %w", err)
+		return nil, false, fmt.Errorf("read hexadecimal digits: %w", err)
 	}
-	return data, nil
+	return data, cut, nil
 }

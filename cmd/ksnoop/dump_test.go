@@ -82,3 +82,35 @@ func TestDumpErrors(t *testing.T) {
 		require.Empty(t, stdout.String())
 	}
 }
+
+// What of the input does not belong to the value is said.
+func TestDumpRest(t *testing.T) {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	b, err := btf.NewBuilder([]btf.Type{
+		&btf.Typedef{Name: "number", Type: integer},
+		&btf.Struct{Name: "list", Size: 4, Members: []btf.Member{
+			{Name: "n", Type: integer}, {Name: "items", Type: &btf.Array{Type: integer, Index: integer}, Offset: 32},
+		}},
+	}, nil)
+	require.NoError(t, err)
+	raw, err := b.Marshal(nil, nil)
+	require.NoError(t, err)
+	const four = "\x01\x00\x00\x00"
+	for _, tc := range []struct{ line, input, stderr string }{
+		{"dump|number", four, ""},
+		{"dump|number", four + "abc", "ksnoop: the value ends after 4 bytes: 3 more bytes of the input are not shown\n"},
+		{"dump|number|--hex", "01 00 00 00 ff", "ksnoop: the value ends after 4 bytes: 1 more byte of the input is not shown\n"},
+		{"dump|number|-o|json", four + four, "ksnoop: the value ends after 4 bytes: 4 more bytes of the input are not shown\n"},
+		{"dump|list", four + four + four, ""}, // takes all there is
+		{"dump|number", "\x01\x00", ""},       // marked in the text
+		{"dump|number", strings.Repeat("x", maxInput), "ksnoop: the value ends after 4 bytes: 67108860 more bytes of the input are not shown\n"},
+		{"dump|number", strings.Repeat("x", maxInput+1), "ksnoop: the value ends after 4 bytes: more than 67108860 bytes of the input are not shown\n"},
+		{"dump|number|--hex", "0x0" + strings.Repeat("0", maxInput), "ksnoop: the value ends after 4 bytes: more than 33554427 bytes of the input are not shown\n"},
+	} {
+		status, stdout, stderr := withTypes(t, raw, tc.line, tc.input)
+		require.Zero(t, status, stderr)
+		require.NotEmpty(t, stdout)
+		require.Equal(t, tc.stderr, stderr)
+	}
+	require.Equal(t, "the input is cut: only its first 64 MB are read", unshown(maxInput, maxInput, true))
+}

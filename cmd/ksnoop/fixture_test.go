@@ -11,8 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writeKernel writes a BTF file with a few functions and a tracepoint.
-func writeKernel(t *testing.T) string {
+// writeKernel writes a BTF file of a small kernel.
+func writeKernel(t testing.TB) string {
+	path := filepath.Join(t.TempDir(), "btf")
+	require.NoError(t, os.WriteFile(path, kernelTypes(t), 0o644))
+	return path
+}
+
+// kernelTypes is BTF with a few functions and a tracepoint.
+func kernelTypes(t testing.TB) []byte {
 	void := &btf.Void{}
 	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
@@ -38,14 +45,12 @@ func writeKernel(t *testing.T) string {
 	require.NoError(t, err)
 	raw, err := b.Marshal(nil, nil)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "btf")
-	require.NoError(t, os.WriteFile(path, raw, 0o644))
-	return path
+	return raw
 }
 
 // ksnoop runs a command line, whose words | separates, with the fixture's
 // types.
-func ksnoop(t *testing.T, types, line string) (status int, stdout, stderr string) {
+func ksnoop(t testing.TB, types, line string) (status int, stdout, stderr string) {
 	words := strings.Split(line, "|")
 	args := append([]string{"ksnoop", words[0], "--btf", types}, words[1:]...)
 	var out, errors bytes.Buffer

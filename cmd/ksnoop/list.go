@@ -82,7 +82,7 @@ func listLine(t *spec.Trace, target *compiler.Target) (line string, known bool) 
 		reason = err.Error()
 	}
 	proto, known := prototype(t, target)
-	return fmt.Sprintf("%-17s %s;  // %s", "-", proto, printable(reason)), known
+	return fmt.Sprintf("%-17s %s;  // %s", "-", proto, plainName(reason)), known
 }
 
 // chosenKinds is the attach kinds of the sides of a probe that do something.

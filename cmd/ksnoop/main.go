@@ -39,6 +39,7 @@ func main() {
 // run executes a command line, with the program's name first, and is the exit
 // status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stdout, stderr = &plainWriter{w: stdout}, &plainWriter{w: stderr}
 	err := execute(args, stdin, stdout, stderr)
 	if err == nil {
 		return 0

@@ -84,6 +84,7 @@ func leftOut(reasons map[string]int) string {
 }
 
 func short(reason string) string {
+	reason = plainName(reason)
 	if len(reason) > longestReason {
 		return reason[:longestReason-3] + "..."
 	}

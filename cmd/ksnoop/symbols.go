@@ -62,25 +62,14 @@ func (s *symbols) caller(addr uint64) string {
 }
 
 func place(s kallsyms.Symbol, offset uint64) string {
-	text := printable(s.Name)
+	text := plainName(s.Name)
 	if offset != 0 {
 		text += fmt.Sprintf("+%#x", offset)
 	}
 	if s.Module != "" {
-		text += " [" + printable(s.Module) + "]"
+		text += " [" + plainName(s.Module) + "]"
 	}
 	return text
-}
-
-// printable is a name without anything that a terminal might obey.
-func printable(name string) string {
-	clean := []byte(name)
-	for i, c := range clean {
-		if c < ' ' || c > '~' {
-			clean[i] = '?'
-		}
-	}
-	return string(clean)
 }
 
 // needsSymbols says whether events of a unit show what is at addresses.

@@ -154,3 +154,9 @@ func TestNames(t *testing.T) {
 		require.Equal(t, want, string(p.text))
 	}
 }
+
+// A module may call its symbols anything.
+func TestHostileSymbols(t *testing.T) {
+	s := newSymbols("ffffffffc0000000 t evil\x9b2J\u202e\u009b\x7f\t[mod\u009b\xff]\n")
+	require.Equal(t, "evil?2J???+0x5 [mod??]", s.at(0xffffffffc0000005))
+}

@@ -91,7 +91,7 @@ func ambiguousType(types *btf.Spec, name string, found []btf.Type) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, fmt.Sprintf("#%d is %s of %d bytes", id, strings.TrimSpace(kind+" "+t.TypeName()), size))
+		list = append(list, fmt.Sprintf("#%d is %s of %d bytes", id, plainName(strings.TrimSpace(kind+" "+t.TypeName())), size))
 	}
-	return usagef("there are %d types %q: %s", len(found), name, strings.Join(list, ", "))
+	return usagef("there are %d types %q: %s", len(found), name, some(list))
 }

@@ -114,7 +114,9 @@ func (p *parser) typeName() (typ TypeName, err error) {
 	typ.Name = strings.Join(words, " ")
 	for p.tok.is("*") || slices.Contains(qualifiers, p.tok.text) {
 		if p.tok.is("*") {
-			typ.Stars++
+			if typ.Stars++; typ.Stars > deepest {
+				return typ, Errorf(p.text, p.tok.at, "a pointer to a pointer and so on, more than %d of them", deepest)
+			}
 		}
 		if err := p.advance(); err != nil {
 			return typ, err

@@ -170,3 +170,14 @@ func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
 func isInClass(c byte) bool { return isDotted(c) || strings.IndexByte("*?[!^-", c) >= 0 }
 
 func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
+
+// IsName reports whether a spec can name a function or an argument so. Broken
+// BTF has names that it cannot, which may say anything to a terminal.
+func IsName(name string) bool {
+	for i := range len(name) {
+		if !isPrintable(name[i]) || isBlank(name[i]) {
+			return false
+		}
+	}
+	return name != ""
+}

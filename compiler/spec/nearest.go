@@ -14,6 +14,9 @@ import (
 // of the candidates does not matter.
 func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	best, found, least := "", false, mostEdits
+	if len(name) > longestMisspelt {
+		return "", false
+	}
 	for c := range candidates {
 		if abs(len(c)-len(name)) > min(least, farthest(len(name), len(c))) {
 			continue
@@ -26,6 +29,9 @@ func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	}
 	return best, found
 }
+
+// longestMisspelt bounds the time, which grows with the square of the length.
+const longestMisspelt = 128
 
 // mostEdits is the limit for names of any length.
 const mostEdits = 3

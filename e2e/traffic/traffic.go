@@ -27,6 +27,7 @@ var kinds = map[string]func(*options) error{
 	"blocked":   blocked,
 	"dummy":     dummy,
 	"eagain":    eagain,
+	"escapes":   escapes,
 	"open":      open,
 	"poll":      poll,
 	"read":      read,
