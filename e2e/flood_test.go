@@ -28,7 +28,6 @@ func testFlood(t *testing.T, k *kernel) {
 	for _, kind := range k.kinds(t) {
 		t.Run(string(kind), func(t *testing.T) { floodCallsOf(t, k, kind, kindCalls) })
 	}
-	t.Run("stopped midway", func(t *testing.T) { stopMidway(t, k) })
 	t.Run("short tasks", func(t *testing.T) { traceShortTasks(t, k) })
 	t.Run("blocked readers", func(t *testing.T) { traceBlocked(t, k) })
 }
@@ -39,7 +38,6 @@ func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
 	tr := k.trace(t, kind, compiler.Options{Tally: true, RingBytes: 4096}, "null_lseek(offset > 1, offset)")
 	read := tr.readOn(t)
 	seek(t, n)
-	require.NoError(t, tr.Freeze())
 	require.NoError(t, tr.Stop())
 	events := <-read
 	tally := tr.tally(t)
@@ -53,37 +51,6 @@ func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
 	}
 	require.NotZero(t, tally.Lost, "the ring buffer is to be too small")
 	require.Zero(t, tally.NoRoom+tally.Unreadable+tally.Unpaired)
-}
-
-// stopMidway stops counting while calls are made: nothing is between counting
-// and delivery.
-func stopMidway(t *testing.T, k *kernel) {
-	tr := k.trace(t, "", compiler.Options{Tally: true, RingBytes: 4096}, "null_lseek(offset > 1, file->f_mode, return >= 0, offset)")
-	stop, stopped := make(chan bool), make(chan bool)
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				seek(t, 1000)
-			}
-		}
-	}()
-	read := tr.readOn(t)
-	for tr.tally(t).Lost < 1000 {
-	}
-	require.NoError(t, tr.Freeze())
-	before := tr.tally(t)
-	require.NoError(t, tr.Stop())
-	events := <-read
-	after := tr.tally(t)
-	close(stop)
-	<-stopped
-	require.Equal(t, before.Counters, after.Counters, "counting has ended")
-	require.Equal(t, after.Matched, after.Delivered+after.Lost)
-	require.Equal(t, uint64(events), after.Delivered)
 }
 
 // traceShortTasks: what is kept of calls does not depend on how many tasks make

@@ -21,8 +21,10 @@ var inProcess = []struct {
 	name string
 	test func(*testing.T, *kernel)
 }{
+	{"attaching", testAttaching},
 	{"chain", testChain},
 	{"flood", testFlood},
+	{"frozen", testFrozen},
 	{"language", testLanguage},
 	{"pairing", testPairing},
 	{"preemption", testPreemption},

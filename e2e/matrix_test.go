@@ -129,7 +129,7 @@ func selected() string {
 func guestArgs(run string) []string {
 	return []string{
 		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
-		"-sweep=" + strconv.Itoa(*sweep),
+		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
 	}
 }
 

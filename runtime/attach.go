@@ -19,15 +19,33 @@ type attached struct {
 	group string // what its event's group in tracefs begins with, if it may have one
 }
 
+// ErrStopped says that [Session.Stop] was called before everything was in
+// place.
+var ErrStopped = errors.New("stopped while attaching")
+
 // Attach puts the programs in place and counts the probes that are. A probe
 // that cannot be attached at all its places is left out as a whole; the error
-// joins an [*AttachError] for each.
+// joins an [*AttachError] for each. If the session is stopped meanwhile, no
+// more is attached, and the error is [ErrStopped].
 func (s *Session) Attach() (int, error) {
 	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}}
+	done, total := 0, 0
+	for _, at := range s.unit.Attachments {
+		total += len(at.Places)
+	}
 	for _, at := range s.unit.Attachments {
 		for _, one := range byTarget(at) {
-			a.add(one)
+			s.report(done, total)
+			if s.stopped.Load() {
+				return 0, ErrStopped
+			}
+			a.locked(one)
+			done += len(one.Places)
 		}
+	}
+	s.report(done, total)
+	if s.stopped.Load() {
+		return 0, ErrStopped
 	}
 	return len(s.unit.Probes()) - len(a.failed), errors.Join(a.errs...)
 }
@@ -37,6 +55,13 @@ type attacher struct {
 	*Session
 	failed map[*compiler.Probe]bool
 	errs   []error
+}
+
+// locked adds an attachment while nobody else looks at those in place.
+func (a *attacher) locked(at compiler.Attachment) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(at)
 }
 
 // add attaches at to as many of its places as possible. Before it leaves an
@@ -132,6 +157,9 @@ func (a *attacher) search(at compiler.Attachment, err error) []badPlace {
 	}
 	defer prog.Close()
 	return badPlaces(at.Places, err, func(places []compiler.Place) error {
+		if a.stopped.Load() {
+			return ErrStopped
+		}
 		at.Places = places
 		l, err := attachMulti(prog, at)
 		if err != nil {

@@ -27,6 +27,8 @@ type Misses struct {
 // (recursion_misses of bpf_prog_info), and when the kernel has no room for one
 // more call whose return it must catch (missed of bpf_link_info).
 func (s *Session) Missed() ([]Misses, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var all []Misses
 	programs := map[string]int{} // index in all
 	counts := s.kernel.counts()

@@ -40,11 +40,13 @@ func (s *Session) Read(ev *Event) error {
 // Idle says that no record is waiting: a good time to show what there is.
 func (s *Session) Idle() bool { return s.ring.AvailableBytes() == 0 }
 
-// Stop makes Read return once the records that wait now are read. Any
-// goroutine may call it.
+// Stop ends the trace, though the programs stay attached. Read returns once the
+// records that wait now are read, and Attach before its next step. Of a unit
+// with [compiler.Options].Tally no program shows, or counts, a call any more
+// when it returns. Any goroutine may call it.
 func (s *Session) Stop() error {
 	s.stopped.Store(true)
-	return s.ring.Flush()
+	return errors.Join(s.freeze(), s.ring.Flush())
 }
 
 // Wake makes Read return [ErrWoken] once the records that wait now are read.

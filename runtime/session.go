@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
@@ -14,13 +15,20 @@ import (
 
 // Session is a unit in the kernel.
 type Session struct {
+	// Progress, unless it is nil, is called by [Session.Attach] and
+	// [Session.Close] before each of their steps and at the end, with how many
+	// of the places to attach to, or to detach from, are done.
+	Progress func(done, total int)
+
 	unit     *compiler.Unit
 	kernel   *Kernel
 	coll     *ebpf.Collection
+	mu       sync.Mutex // held while what follows changes, and what it refers to
 	attached []*attached
+	closed   bool
+	stopped  atomic.Bool
 	ring     *ringbuf.Reader
 	record   ringbuf.Record
-	stopped  atomic.Bool
 	// late is how many bytes were read since it was stopped. More than the
 	// ring buffer holds have come later: calls do not end with us.
 	late int
@@ -55,15 +63,12 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	return &Session{unit: u, kernel: k, coll: coll, ring: ring, delivered: make([]atomic.Uint64, len(u.Events))}, nil
 }
 
-// Close detaches and frees everything. Detaching may take 0.1 s for each
-// program (RCU grace periods).
+// Close detaches, see [Session.Detach], and frees everything.
 func (s *Session) Close() error {
-	var errs []error
-	for _, at := range s.attached {
-		errs = append(errs, at.link.Close())
-	}
-	s.attached = nil
-	errs = append(errs, s.ring.Close())
+	errs := []error{s.Detach(), s.ring.Close()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.coll.Close()
+	s.closed = true
 	return errors.Join(errs...)
 }

@@ -3,38 +3,16 @@ package runtime
 import (
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // Tally is what became of the calls that an event is for, as far as programs
-// saw them. A unit that was compiled with [compiler.Options].Tally, and is
-// frozen, has Matched = Delivered + Lost.
+// saw them. Of a unit that was compiled with [compiler.Options].Tally, once it
+// has been stopped and read to the end, Matched = Delivered + Lost.
 type Tally struct {
 	*compiler.Event
 	compiler.Counters
 	Delivered uint64 // records read
-}
-
-// membarrierGlobal is MEMBARRIER_CMD_GLOBAL (include/uapi/linux/membarrier.h).
-const membarrierGlobal = 1
-
-// Freeze ends counting, and with it the events, of a unit that was compiled
-// with [compiler.Options].Tally: no program does anything any more when it
-// returns. It is much faster than to detach.
-func (s *Session) Freeze() error {
-	gate := s.coll.Maps[compiler.SwitchMap]
-	if gate == nil {
-		return nil
-	}
-	if err := gate.Put(uint32(0), uint32(1)); err != nil {
-		return fmt.Errorf("end counting: %w", err)
-	}
-	// Programs run in read-side critical sections, which this waits for. Where
-	// it is not to be had, some may count one more call.
-	_, _, _ = unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0)
-	return nil
 }
 
 // Tallies reads what has been counted so far for each event of the unit, summed

@@ -40,13 +40,20 @@ func main() {
 // status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stdout, stderr = &plainWriter{w: stdout}, &plainWriter{w: stderr}
-	err := execute(args, stdin, stdout, stderr)
-	if err == nil {
-		return 0
+	if err := execute(args, stdin, stdout, stderr); err != nil {
+		return report(stderr, err)
 	}
+	return 0
+}
+
+// report prints an error and returns the exit status that it means.
+func report(stderr io.Writer, err error) int {
 	printErrors(stderr, err)
 	if isUsage(err) {
 		return exitUsage
+	}
+	if status := cli.ExitCoder(nil); errors.As(err, &status) {
+		return status.ExitCode()
 	}
 	return exitFailure
 }

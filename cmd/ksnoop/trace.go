@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,17 +48,13 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer session.Close()
-	if err := attach(c, session, unit); err != nil {
-		return err
-	}
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-interrupts
-		signal.Stop(interrupts) // a second one ends ksnoop at once
-		session.Stop()
+	defer func() {
+		_ = withProgress(c.App.ErrWriter, session, "detaching", len(unit.Probes()), session.Close)
 	}()
+	stopper := stopOnSignal(session)
+	if err := attach(c, session, unit); err != nil {
+		return stopper.explain(err)
+	}
 	if err := show(c.App.Writer, session, out); err != nil {
 		return err
 	}
@@ -111,7 +104,11 @@ func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target
 
 // attach attaches what can be attached; that is an error only if nothing can.
 func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error {
-	n, err := session.Attach()
+	var n int
+	err := withProgress(c.App.ErrWriter, session, "attaching", len(unit.Probes()), func() (err error) {
+		n, err = session.Attach()
+		return err
+	})
 	if n == 0 {
 		return err
 	}
