@@ -1,9 +1,21 @@
 package btfdump
 
 import (
+	"bytes"
 	"strconv"
 	"unicode/utf8"
 )
+
+// AppendJSONString appends the C string at the start of s, up to its NUL or the
+// end of s, as a JSON string. The result is valid whatever the bytes are and
+// holds no control character: those become \u and four digits, and bytes that are
+// not UTF-8 become U+FFFD.
+func AppendJSONString(dst, s []byte) []byte {
+	if n := bytes.IndexByte(s, 0); n >= 0 {
+		s = s[:n]
+	}
+	return appendJSONString(dst, s)
+}
 
 // appendJSONString appends s in quotes. What a terminal would not show as it is
 // becomes \u and four digits, and what is not UTF-8 the replacement character,

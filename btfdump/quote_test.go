@@ -1,6 +1,7 @@
 package btfdump
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,5 +29,21 @@ func TestAppendString(t *testing.T) {
 	}
 	for _, tt := range tests {
 		require.Equal(t, "x"+tt.want, string(AppendString([]byte("x"), []byte(tt.in))))
+	}
+}
+
+// A string in JSON ends at its NUL, too.
+func TestAppendJSONString(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                    `""`,
+		"eth0\x00junk":        `"eth0"`,
+		"a\"b\\c":             `"a\"b\\c"`,
+		"\x1b[2J\n\t\x7f":     `"\u001b[2J\n\t\u007f"`,
+		"\xff\xc3\x28ä\u0085": `"\ufffd\ufffd(ä\u0085"`,
+		"\U000e0001":          `"\udb40\udc01"`,
+	} {
+		got := string(AppendJSONString([]byte(" "), []byte(in)))
+		require.Equal(t, " "+want, got)
+		require.True(t, json.Valid([]byte(got)))
 	}
 }

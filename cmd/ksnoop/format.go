@@ -14,37 +14,40 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// appendValue appends a value that its spec gives a format, or that is no plain
-// value of its type. The symbol is what is at the value if it is an address; ""
-// is nothing. It returns false for values that look as their type says.
-func appendValue(dst []byte, v *runtime.Value, symbol func(addr uint64) string) ([]byte, bool) {
-	if v.Text != compiler.NoText {
-		return btfdump.AppendString(append(dst, "(char *)"...), v.Data), true
-	}
-	show := func(text string) ([]byte, bool) {
-		return fmt.Appendf(dst, "(%s)%s", btfdump.TypeName(shownType(v.Value)), text), true
+// appendFormat appends a value that its spec gives a format, or that is no plain
+// value of its type, without its type. The symbol is what is at the value if it
+// is an address; "" is nothing. It returns false for values that look as their
+// type says.
+func appendFormat(dst []byte, v *runtime.Value, symbol func(addr uint64) string) ([]byte, bool) {
+	if isString(v.Value) {
+		return btfdump.AppendString(dst, v.Data), true
 	}
 	switch v.Format {
 	case "x", "x8", "x16", "x32", "x64":
-		return show(fmt.Sprintf("%#x", unsigned(v.Data)))
+		return appendHex(dst, unsigned(v.Data)), true
 	case "d":
-		return show(strconv.FormatInt(signed(v.Data), 10))
+		return strconv.AppendInt(dst, signed(v.Data), 10), true
 	case "u":
-		return show(strconv.FormatUint(unsigned(v.Data), 10))
+		return strconv.AppendUint(dst, unsigned(v.Data), 10), true
 	case "c":
-		return show(character(v.Data))
+		return appendCharacter(dst, v.Data), true
 	case "symbol":
-		return show(address(unsigned(v.Data), symbol))
+		return appendAddress(dst, unsigned(v.Data), symbol), true
 	case "ip4", "ip6":
-		return show(ipAddress(v.Data))
+		return appendIP(dst, v.Data), true
 	case "mac":
-		return show(macAddress(v.Data))
-	}
-	if v.Base.Builtin == compiler.Comm || v.Format == "string" {
-		return show(string(btfdump.AppendString(nil, v.Data)))
+		return appendMAC(dst, v.Data), true
 	}
 	return dst, false
 }
+
+// isString says whether all bytes of a value are a string, whatever its type.
+func isString(v *compiler.Value) bool {
+	return v.Text != compiler.NoText || v.Base.Builtin == compiler.Comm || v.Format == "string"
+}
+
+// isReturn says whether a value is the one that the function returns.
+func isReturn(v *compiler.Value) bool { return v.Name == "return" || v.Name == "$retval" }
 
 // shownType is the type of the bytes that are shown.
 func shownType(v *compiler.Value) btf.Type {
@@ -66,38 +69,57 @@ func signed(data []byte) int64 {
 	return int64(unsigned(data)<<shift) >> shift
 }
 
-// character is a number as C writes a character, or as it is if it is none.
-func character(data []byte) string {
+func appendHex(dst []byte, n uint64) []byte {
+	return strconv.AppendUint(append(dst, "0x"...), n, 16)
+}
+
+// appendCharacter appends a number as C writes a character, or as it is if it is
+// none.
+func appendCharacter(dst, data []byte) []byte {
 	n := unsigned(data)
 	switch {
 	case n > 0xff:
-		return strconv.FormatInt(signed(data), 10)
+		return strconv.AppendInt(dst, signed(data), 10)
 	case n == 0:
-		return `'\0'`
+		return append(dst, `'\0'`...)
 	case n == '\'':
-		return `'\''`
+		return append(dst, `'\''`...)
 	case n == '"':
-		return `'"'`
+		return append(dst, `'"'`...)
 	}
-	quoted := btfdump.AppendString(nil, []byte{byte(n)})
-	return "'" + string(quoted[1:len(quoted)-1]) + "'"
+	start := len(dst)
+	dst = btfdump.AppendString(dst, []byte{byte(n)})
+	dst[start], dst[len(dst)-1] = '\'', '\''
+	return dst
 }
 
-// address is a number in hex and what is there.
-func address(addr uint64, symbol func(uint64) string) string {
+// appendAddress appends a number in hex and what is there.
+func appendAddress(dst []byte, addr uint64, symbol func(uint64) string) []byte {
+	dst = appendHex(dst, addr)
 	if name := symbol(addr); name != "" {
-		return fmt.Sprintf("%#x <%s>", addr, name)
+		dst = append(append(append(dst, " <"...), name...), '>')
 	}
-	return fmt.Sprintf("%#x", addr)
+	return dst
 }
 
-// ipAddress is 4 or 16 bytes in network byte order, as they are in memory.
-func ipAddress(data []byte) string {
+// appendIP appends 4 or 16 bytes in network byte order, as they are in memory.
+func appendIP(dst, data []byte) []byte {
 	addr, ok := netip.AddrFromSlice(data)
 	if !ok {
-		return fmt.Sprintf("%#x", data)
+		return fmt.Appendf(dst, "%#x", data)
 	}
-	return addr.String()
+	return addr.AppendTo(dst)
+}
+
+func appendMAC(dst, data []byte) []byte {
+	const digits = "0123456789abcdef"
+	for i, b := range data {
+		if i > 0 {
+			dst = append(dst, ':')
+		}
+		dst = append(dst, digits[b>>4], digits[b&15])
+	}
+	return dst
 }
 
 // remark is what a comment behind a value says of it; "": nothing.
@@ -106,15 +128,4 @@ func remark(v *runtime.Value) string {
 		return ""
 	}
 	return time.Duration(unsigned(v.Data)).String()
-}
-
-func macAddress(data []byte) string {
-	text := ""
-	for i, b := range data {
-		if i > 0 {
-			text += ":"
-		}
-		text += fmt.Sprintf("%02x", b)
-	}
-	return text
 }

@@ -57,7 +57,7 @@ func TestFormats(t *testing.T) {
 		{"string", bytes, "eth0\x1b\x00??", `(u8[8])"eth0\033"`},
 	} {
 		v := &runtime.Value{Value: &compiler.Value{Name: "v", Type: tc.typ, Format: tc.format}, Data: []byte(tc.data)}
-		got, ok := appendValue(nil, v, newSymbols(namedSymbols).at)
+		got, ok := appendFormat([]byte(castOf(v.Value)), v, newSymbols(namedSymbols).at)
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
 	}
@@ -80,7 +80,7 @@ func TestSpecialValues(t *testing.T) {
 		{&compiler.Value{Type: pointer, Pointee: bytes(4), Format: "ip4"}, "\x0a\x00\x00\x02", "(unsigned char[4])10.0.0.2"},
 		{&compiler.Value{Type: pointer, Pointee: bytes(6), Format: "mac"}, "\x02\x00\x00\x00\x00\x01", "(unsigned char[6])02:00:00:00:00:01"},
 	} {
-		got, ok := appendValue(nil, &runtime.Value{Value: tc.value, Data: []byte(tc.data)}, nil)
+		got, ok := appendFormat([]byte(castOf(tc.value)), &runtime.Value{Value: tc.value, Data: []byte(tc.data)}, nil)
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
 	}
@@ -90,7 +90,7 @@ func TestSpecialValues(t *testing.T) {
 func TestPlainValues(t *testing.T) {
 	for _, format := range []string{"", "be", "u8", "u64", "s16"} {
 		v := &runtime.Value{Value: &compiler.Value{Type: &btf.Int{Name: "u8", Size: 1}, Format: format}, Data: []byte{1}}
-		got, ok := appendValue(nil, v, nil)
+		got, ok := appendFormat(nil, v, nil)
 		require.False(t, ok, format)
 		require.Empty(t, got)
 	}
@@ -103,7 +103,7 @@ func FuzzFormats(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n uint8, data []byte, symbol string) {
 		s := newSymbols("ffffffff81000000 T " + symbol + "\n")
 		v := &compiler.Value{Type: &btf.Int{Name: "u8", Size: 1}, Format: spec.Formats[int(n)%len(spec.Formats)]}
-		got, _ := appendValue(nil, &runtime.Value{Value: v, Data: data}, s.at)
+		got, _ := appendFormat(nil, &runtime.Value{Value: v, Data: data}, s.at)
 		got = append(got, s.caller(0xffffffff81000005)...)
 		for _, r := range string(got) {
 			require.True(t, strconv.IsPrint(r), "%q", got)

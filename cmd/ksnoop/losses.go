@@ -5,26 +5,17 @@ import (
 	"io"
 
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // reportLosses says for each function what could not be delivered, and if asked
 // for what nobody counts.
-func reportLosses(w io.Writer, session *runtime.Session, verbose bool) error {
-	tallies, err := session.Tallies()
-	if err != nil {
-		return err
-	}
-	for _, n := range tallies {
+func reportLosses(w io.Writer, a account, verbose bool) {
+	for _, n := range a.tallies {
 		for _, line := range losses(functionName(n.Probe.Func), n.Counters) {
 			fmt.Fprintf(w, "ksnoop: %s\n", line)
 		}
 	}
-	missed, err := session.Missed()
-	if err != nil {
-		return err
-	}
-	for _, m := range missed {
+	for _, m := range a.missed {
 		if m.Uncounted && verbose {
 			fmt.Fprintf(w, "ksnoop: this kernel does not count all calls of %s that it skips for %s\n", missedOf(m.Probes), m.Kind)
 		}
@@ -32,7 +23,6 @@ func reportLosses(w io.Writer, session *runtime.Session, verbose bool) error {
 			fmt.Fprintf(w, "ksnoop: missed %d calls of %s: the kernel skipped them%s\n", m.N, missedOf(m.Probes), skipReason(m.Kind))
 		}
 	}
-	return nil
 }
 
 // missedOf names functions, of which only the sum is known.

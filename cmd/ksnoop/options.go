@@ -23,6 +23,7 @@ func programFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "stack", Aliases: []string{"s"}, Usage: "trace a call chain: each function only inside the ones named before it"},
 		&cli.StringFlag{Name: "attach", Usage: "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)"},
 		&cli.StringFlag{Name: "pages", Aliases: []string{"P"}, Usage: "buffer events in `N` pages for each CPU, a power of two"},
+		&cli.BoolFlag{Name: "summary", Usage: "count every call, and say at the end what became of them"},
 		&cli.StringFlag{Name: "max-bytes", Usage: "capture at most `N` bytes of a value (default: 4096)"},
 	}
 }
@@ -71,6 +72,7 @@ const (
 // compileOptions reads what the command line says about the programs.
 func compileOptions(c *cli.Context, target *compiler.Target) (compiler.Options, error) {
 	opts := compiler.Options{Arch: target.Arch, Features: target.Features}
+	opts.Tally = c.Bool("summary") || c.String("output") == "json"
 	for _, o := range []struct {
 		name  string
 		limit uint64

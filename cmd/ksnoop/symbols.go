@@ -83,3 +83,16 @@ func needsSymbols(u *compiler.Unit) bool {
 	}
 	return false
 }
+
+// appendFrame names the n-th address of a stack: where the traced function is,
+// then its callers, the innermost first.
+func (s *symbols) appendFrame(dst []byte, n int, addr uint64) []byte {
+	name := s.caller
+	if n == 0 {
+		name = s.at
+	}
+	if text := name(addr); text != "" {
+		return append(dst, text...)
+	}
+	return appendHex(dst, addr)
+}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/btfdump"
@@ -19,10 +19,9 @@ const (
 
 // printer turns events into the text that ksnoop is known for.
 type printer struct {
-	text    []byte
-	options btfdump.Options
+	page
+	forms
 	symbols *symbols
-	dumpers map[*compiler.Value]*btfdump.Dumper
 }
 
 // newPrinter is a printer of values that look as options say.
@@ -33,28 +32,22 @@ func newPrinter(options btfdump.Options, s *symbols) *printer {
 		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
 		options.IndentLevel = (valueIndent + n - 1) / n
 	}
-	return &printer{options: options, symbols: s, dumpers: map[*compiler.Value]*btfdump.Dumper{}}
+	return &printer{forms: newForms(options), symbols: s}
 }
 
-func (p *printer) flush(w io.Writer) error {
-	if len(p.text) == 0 {
-		return nil
-	}
-	_, err := w.Write(p.text)
-	p.text = p.text[:0]
-	if err != nil {
-		return fmt.Errorf("write events: %w", err)
-	}
-	return nil
+func (p *printer) begin() {
+	p.text = append(p.text, "            TIME  CPU      PID FUNCTION/ARGS\n"...)
 }
 
-func (p *printer) header() {
-	p.printf("%16s %4s %8s %s\n", "TIME", "CPU", "PID", "FUNCTION/ARGS")
-}
+func (p *printer) loss(loss) {}
+
+func (p *printer) end(summary) {}
 
 // event adds the text of an event.
 func (p *printer) event(ev *runtime.Event) error {
-	p.printf("%16d %4d %8d %*s%s(\n", ev.Time.Nanoseconds(), ev.CPU, ev.PID, depth(ev), "", functionName(ev.Probe.Func))
+	p.columns(ev)
+	p.blanks(depth(ev))
+	p.text = append(append(p.text, functionName(ev.Probe.Func)...), "(\n"...)
 	for i := range ev.Values {
 		if i > 0 {
 			p.text = append(p.text, ",\n"...)
@@ -66,7 +59,8 @@ func (p *printer) event(ev *runtime.Event) error {
 	if len(ev.Values) > 0 {
 		p.text = append(p.text, '\n')
 	}
-	p.printf("%*s);\n\n", closeIndent, "")
+	p.blanks(closeIndent)
+	p.text = append(p.text, ");\n\n"...)
 	return nil
 }
 
@@ -88,27 +82,27 @@ func functionName(fn *compiler.Function) string {
 }
 
 func (p *printer) value(v *runtime.Value) error {
-	p.indent(nameIndent)
+	p.blanks(nameIndent)
 	p.text = append(append(p.text, v.Name...), " = "...)
 	if v.Pointee != nil && v.Fault != compiler.ValueFault {
-		p.printf("*(%#x)", v.Addr)
+		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ')')
 	}
 	p.text = append(p.text, '\n')
 	if v.Fault != compiler.NoFault {
-		p.indent(valueIndent + 1)
-		p.printf("/* Cannot show '%s' as '%s': %s */", v.Name, btfdump.TypeName(v.Type), v.Reason())
+		p.blanks(valueIndent + 1)
+		p.text = fmt.Appendf(p.text, "/* Cannot show '%s' as '%s': %s */", v.Name, btfdump.TypeName(v.Type), v.Reason())
 		return nil
 	}
 	if err := p.data(v); err != nil {
 		return err
 	}
 	if note := remark(v); note != "" {
-		p.printf(" /* %s */", note)
+		p.text = fmt.Appendf(p.text, " /* %s */", note)
 	}
 	if v.Cut {
 		p.text = append(p.text, '\n')
-		p.indent(valueIndent)
-		p.printf("... /* %s */", cutNote(v))
+		p.blanks(valueIndent)
+		p.text = fmt.Appendf(p.text, "... /* %s */", cutNote(v))
 	}
 	return nil
 }
@@ -126,8 +120,8 @@ func (p *printer) data(v *runtime.Value) error {
 		return nil
 	}
 	start := len(p.text)
-	p.indent(valueIndent)
-	text, ok := appendValue(p.text, v, p.symbols.at)
+	p.blanks(valueIndent)
+	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, p.symbols.at)
 	if ok {
 		p.text = text
 		return nil
@@ -143,42 +137,37 @@ func (p *printer) data(v *runtime.Value) error {
 	return nil
 }
 
-// stack prints where the traced function is, then its callers, the innermost
-// first.
+// stack prints an address on each line.
 func (p *printer) stack(data []byte) {
-	name := p.symbols.at
 	for i := 0; i+8 <= len(data); i += 8 {
 		if i > 0 {
 			p.text = append(p.text, '\n')
-			name = p.symbols.caller
 		}
-		p.indent(valueIndent)
-		addr := unsigned(data[i : i+8])
-		if text := name(addr); text != "" {
-			p.text = append(p.text, text...)
-		} else {
-			p.printf("%#x", addr)
-		}
+		p.blanks(valueIndent)
+		p.text = p.symbols.appendFrame(p.text, i/8, unsigned(data[i:i+8]))
 	}
 }
 
-// dumper is made once for each value.
-func (p *printer) dumper(v *compiler.Value) (*btfdump.Dumper, error) {
-	if d := p.dumpers[v]; d != nil {
-		return d, nil
-	}
-	d, err := btfdump.New(shownType(v), p.options)
-	if err != nil {
-		return nil, fmt.Errorf("show '%s': %w", v.Name, err)
-	}
-	p.dumpers[v] = d
-	return d, nil
+// columns prints what stands before the name of the function.
+func (p *page) columns(ev *runtime.Event) {
+	p.column(ev.Time.Nanoseconds(), 16)
+	p.column(int64(ev.CPU), 4)
+	p.column(int64(ev.PID), 8)
+}
+
+// column prints a number at the right of a column, and a blank.
+func (p *page) column(n int64, width int) {
+	var digits [20]byte
+	text := strconv.AppendInt(digits[:0], n, 10)
+	p.blanks(width - len(text))
+	p.text = append(append(p.text, text...), ' ')
 }
 
 const blanks = "                                                "
 
-func (p *printer) indent(n int) { p.text = append(p.text, blanks[:n]...) }
-
-func (p *printer) printf(format string, args ...any) {
-	p.text = fmt.Appendf(p.text, format, args...)
+func (p *page) blanks(n int) {
+	for ; n > len(blanks); n -= len(blanks) {
+		p.text = append(p.text, blanks...)
+	}
+	p.text = append(p.text, blanks[:max(n, 0)]...)
 }

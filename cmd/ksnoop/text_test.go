@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/btfdump"
@@ -18,21 +17,7 @@ import (
 
 // The text of events of every shape, to the byte.
 func TestText(t *testing.T) {
-	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
-	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
-	pair := &btf.Struct{Name: "pair", Size: 8, Members: []btf.Member{{Name: "a", Type: integer}, {Name: "b", Type: integer, Offset: 32}}}
-	pointer := func(name string, to btf.Type) *compiler.Value {
-		v := &compiler.Value{Name: name, Type: &btf.Pointer{Target: to}, Pointee: to}
-		if to == char {
-			v.Text = compiler.KernelText
-		}
-		return v
-	}
-	number := &compiler.Value{Name: "n", Type: integer}
-	stack := &compiler.Value{Name: "$kstack", Type: &btf.Array{Type: &btf.Pointer{Target: &btf.Void{}}, Nelems: 64}}
-	stack.Base.Builtin = compiler.KernelStack
-	took := &compiler.Value{Name: "$duration", Type: &btf.Int{Name: "u64", Size: 8}}
-	took.Base.Builtin = compiler.Duration
+	number := plain("n", intType)
 	for _, tc := range []struct {
 		name   string
 		values []runtime.Value
@@ -42,45 +27,45 @@ func TestText(t *testing.T) {
 		{"number", []runtime.Value{{Value: number, Data: []byte{0xfe, 0xff, 0xff, 0xff}}}, `
                                    n = 
                                     (int)-2`},
-		{"record", []runtime.Value{{Value: pointer("p", pair), Addr: 0xffff8880, Data: []byte{1, 0, 0, 0, 2, 0, 0, 0}}}, `
+		{"record", []runtime.Value{{Value: pointerTo("p", pairType), Addr: 0xffff8880, Data: []byte{1, 0, 0, 0, 2, 0, 0, 0}}}, `
                                    p = *(0xffff8880)
                                     (struct pair){
                                      .a = (int)1,
                                      .b = (int)2,
                                     }`},
 		{"string and number", []runtime.Value{
-			{Value: pointer("s", char), Addr: 0xffff8880, Data: []byte("a\x1b[31m\"")}, {Value: number, Data: make([]byte, 4)},
+			{Value: pointerTo("s", charType), Addr: 0xffff8880, Data: []byte("a\x1b[31m\"")}, {Value: number, Data: make([]byte, 4)},
 		}, `
                                    s = *(0xffff8880)
                                     (char *)"a\033[31m\"",
                                    n = 
                                     (int)0`},
-		{"cut string", []runtime.Value{{Value: pointer("s", char), Addr: 1, Data: []byte("abc"), Cut: true}}, `
+		{"cut string", []runtime.Value{{Value: pointerTo("s", charType), Addr: 1, Data: []byte("abc"), Cut: true}}, `
                                    s = *(0x1)
                                     (char *)"abc"
                                     ... /* 3 bytes of a longer string */`},
-		{"cut record", []runtime.Value{{Value: pointer("p", pair), Addr: 1, Data: []byte{1, 0, 0, 0}, Full: 8, Cut: true}}, `
+		{"cut record", []runtime.Value{{Value: pointerTo("p", pairType), Addr: 1, Data: []byte{1, 0, 0, 0}, Full: 8, Cut: true}}, `
                                    p = *(0x1)
                                     (struct pair){
                                      .a = (int)1,
                                      /* 4 bytes cut */
                                     }
                                     ... /* 4 bytes of 8 */`},
-		{"stack", []runtime.Value{{Value: stack, Data: words(0xffffffff81000005, 0xffffffff81000200, 0xffffffffc0000010, 0xffff)}}, `
+		{"stack", []runtime.Value{{Value: kstack, Data: words(0xffffffff81000005, 0xffffffff81000200, 0xffffffffc0000010, 0xffff)}}, `
                                    $kstack = 
                                     vfs_read+0x5
                                     exit_now+0x100
                                     dummy_xmit+0x10 [dummy]
                                     0xffff`},
-		{"duration", []runtime.Value{{Value: took, Data: words(1234567)}}, `
+		{"duration", []runtime.Value{{Value: duration, Data: words(1234567)}}, `
                                    $duration = 
                                     (u64)1234567 /* 1.234567ms */`},
-		{"format", []runtime.Value{{Value: &compiler.Value{Name: "n", Type: integer, Format: "x"}, Data: []byte{0x1f, 0, 0, 0}}, {Value: number, Data: make([]byte, 4)}}, `
+		{"format", []runtime.Value{{Value: formatted("n", intType, "x"), Data: []byte{0x1f, 0, 0, 0}}, {Value: number, Data: make([]byte, 4)}}, `
                                    n = 
                                     (int)0x1f,
                                    n = 
                                     (int)0`},
-		{"unreadable pointee", []runtime.Value{{Value: pointer("p", pair), Fault: compiler.PointeeFault}}, `
+		{"unreadable pointee", []runtime.Value{{Value: pointerTo("p", pairType), Fault: compiler.PointeeFault}}, `
                                    p = *(0x0)
                                      /* Cannot show 'p' as 'struct pair *': NULL pointer */`},
 		{"unreadable value", []runtime.Value{{Value: number, Fault: compiler.ValueFault, Addr: 0x1234}}, `
@@ -88,12 +73,8 @@ func TestText(t *testing.T) {
                                      /* Cannot show 'n' as 'int': 0x1234 is a user-space address */`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			ev := &runtime.Event{
-				Event: &compiler.Event{Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}},
-				CPU:   2, PID: 77, Time: 123456789, Values: tc.values,
-			}
-			p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "}, newSymbols(namedSymbols))
-			require.NoError(t, p.event(ev))
+			p := newPrinter(dumpDefaults, newSymbols(namedSymbols))
+			require.NoError(t, p.event(newEvent(compiler.EntryEvent, tc.values...)))
 			want := "       123456789    2       77 f(" + tc.want + "\n                               );\n\n"
 			require.Equal(t, want, string(p.text))
 		})
@@ -101,8 +82,8 @@ func TestText(t *testing.T) {
 }
 
 func TestHeaderText(t *testing.T) {
-	p := newPrinter(btfdump.Options{EmitStrings: true, Indent: " "}, nil)
-	p.header()
+	p := newPrinter(dumpDefaults, nil)
+	p.begin()
 	require.Equal(t, "            TIME  CPU      PID FUNCTION/ARGS\n", string(p.text))
 }
 

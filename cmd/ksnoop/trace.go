@@ -19,7 +19,7 @@ func traceCommand() *cli.Command {
 		Usage:       "trace functions until interrupted (the default)",
 		ArgsUsage:   "SPEC...",
 		Description: specExamples,
-		Flags:       slices.Concat(programFlags(), talkFlags(), dumpFlags()),
+		Flags:       slices.Concat([]cli.Flag{outputFlag()}, programFlags(), talkFlags(), dumpFlags()),
 		Action:      trace,
 	}
 }
@@ -29,13 +29,21 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	format, err := outputFormat(c)
+	if err != nil {
+		return err
+	}
 	unit, k, err := prepare(c)
 	if err != nil {
 		return err
 	}
-	out := newPrinter(options, &symbols{read: k.Symbols, stderr: c.App.ErrWriter})
+	names := &symbols{read: k.Symbols, stderr: c.App.ErrWriter}
 	if needsSymbols(unit) {
-		out.symbols.load() // now, as events would wait for it
+		names.load() // now, as events would wait for it
+	}
+	out, err := newOutput(format, options, unit, names)
+	if err != nil {
+		return err
 	}
 	if c.Bool("debug") {
 		describe(c.App.ErrWriter, unit)
@@ -55,10 +63,31 @@ func trace(c *cli.Context) error {
 	if err := attach(c, session, unit); err != nil {
 		return stopper.explain(err)
 	}
-	if err := show(c.App.Writer, session, out); err != nil {
+	losses := startWatch(session, unit, c.App.ErrWriter)
+	err = show(c.App.Writer, session, out, losses)
+	losses.stop()
+	if err != nil {
 		return err
 	}
-	return reportLosses(c.App.ErrWriter, session, c.Bool("verbose"))
+	return finish(c, session, unit, out)
+}
+
+// finish prints the account of a session that has been stopped.
+func finish(c *cli.Context, session *runtime.Session, unit *compiler.Unit, out output) error {
+	a, err := readAccount(session)
+	if err != nil {
+		return err
+	}
+	s := newSummary(unit, a)
+	out.end(s)
+	if err := out.flush(c.App.Writer); err != nil {
+		return err
+	}
+	reportLosses(c.App.ErrWriter, a, c.Bool("verbose"))
+	if c.Bool("summary") {
+		fmt.Fprint(c.App.ErrWriter, s)
+	}
+	return nil
 }
 
 // prepare compiles the specs of the command line for the running kernel.
@@ -139,18 +168,22 @@ func warnUntraced(w io.Writer, errs []error) {
 
 // show prints events until the session is stopped. Text is written when no
 // more events wait, or when much has gathered.
-func show(w io.Writer, session *runtime.Session, out *printer) error {
+func show(w io.Writer, session *runtime.Session, out output, losses *watch) error {
 	const much = 64 << 10
-	out.header()
+	out.begin()
 	for ev := new(runtime.Event); ; {
-		if len(out.text) >= much || session.Idle() {
+		if out.gathered() >= much || session.Idle() {
 			if err := out.flush(w); err != nil {
 				return err
 			}
 		}
 		switch err := session.Read(ev); {
 		case errors.Is(err, io.EOF):
+			losses.show(out)
 			return out.flush(w)
+		case errors.Is(err, runtime.ErrWoken):
+			losses.show(out)
+			continue
 		case err != nil:
 			return errors.Join(out.flush(w), err)
 		}

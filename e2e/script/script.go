@@ -11,6 +11,7 @@
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
 //	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
 //	hits NAME N                               NAME's FILTER was true N times, as in events
+//	jq [-rsn] FILTER FILE                     write to stdout what jq's FILTER makes of FILE
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
 //	info-all                                  ksnoop info ends for every function of the kernel
@@ -57,6 +58,7 @@ func Params(dir string) (testscript.Params, error) {
 			"await":      positive(await),
 			"kprobe":     positive(kprobe),
 			"hits":       positive(hits),
+			"jq":         positive(filter),
 			"status":     positive(status),
 			"peak":       positive(peak),
 			"info-all":   positive(infoAll),

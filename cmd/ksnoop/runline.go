@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// jsonVersion changes when a reader of docs/json.md would misunderstand a line.
+const jsonVersion = 1
+
+// begin prints the first line of JSON: what is traced, and where. encoding/json
+// would make the binary larger by 0.25 MB.
+func (p *jsonPrinter) begin() {
+	p.text = strconv.AppendInt(append(p.text, `{"type":"run","version":`...), jsonVersion, 10)
+	p.member("ksnoop", buildVersion())
+	p.member("kernel", p.kernel)
+	p.text = append(p.text, `,"probes":[`...)
+	attached := attachKinds(p.unit)
+	for i, ev := range p.unit.Events {
+		p.comma(i)
+		p.text = append(p.text, '{')
+		p.probe(newProbeName(ev, attached[ev.Probe]))
+		p.text = append(p.text, `,"items":[`...)
+		p.items(ev)
+		p.text = append(p.text, "]}"...)
+	}
+	p.text = append(p.text, "]}\n"...)
+}
+
+func (p *jsonPrinter) items(ev *compiler.Event) {
+	for i, item := range newJSONItems(ev.Items) {
+		v := ev.Items[i]
+		p.comma(i)
+		p.text = append(p.text, '{')
+		p.member("name", item.name)
+		p.member("type", btfdump.TypeName(v.Type))
+		if v.Format != "" {
+			p.member("format", v.Format)
+		}
+		p.text = append(p.text, '}')
+	}
+}
+
+// member prints a member whose value is a string.
+func (p *jsonPrinter) member(name, value string) {
+	p.key(`"` + name + `"`)
+	p.text = quoteJSON(p.text, value)
+}
+
+// comma stands before each element but the first.
+func (p *jsonPrinter) comma(i int) {
+	if i > 0 {
+		p.text = append(p.text, ',')
+	}
+}
+
+// probeName says which kind of event is meant.
+type probeName struct {
+	Func   string
+	Module string // "" is vmlinux
+	Kind   string // entry, return or call
+	Attach string // kinds, entry first, with + between
+}
+
+// newProbeName names an event and the kinds of the programs that make it, of
+// those that its function has.
+func newProbeName(ev *compiler.Event, attached []string) probeName {
+	switch last := len(attached) - 1; {
+	case last < 1:
+	case ev.Kind == compiler.EntryEvent:
+		attached = attached[:1]
+	case ev.Kind == compiler.ReturnEvent && !ev.Probe.Stash && ev.Probe.Chain == nil:
+		attached = attached[last:]
+	}
+	fn := ev.Probe.Func
+	return probeName{functionName(fn), fn.Module, sides[ev.Kind], strings.Join(attached, "+")}
+}
+
+func (n probeName) attachedBy(kind compiler.Kind) bool {
+	return slices.Contains(strings.Split(n.Attach, "+"), string(kind))
+}
+
+// probe prints the members that say which kind of event is meant.
+func (p *jsonPrinter) probe(n probeName) {
+	p.member("func", n.Func)
+	if n.Module != "" {
+		p.member("module", n.Module)
+	}
+	p.member("kind", n.Kind)
+	p.member("attach", n.Attach)
+}
+
+func kernelRelease() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	return unix.ByteSliceToString(u.Release[:]), nil
+}
