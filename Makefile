@@ -12,10 +12,12 @@ test: deps
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	go test -timeout 75m ./...
 
-# The same with every function of every kernel, and a million calls of random specs.
+# The same with every function of every kernel, a million calls of random specs,
+# and ten minutes of attaching and detaching.
 test-long: test
 	go test ./compiler -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep 0 -timeout 4h
+	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
 
 # What the comparison with libbpf needs, as root on Debian; skipped elsewhere.
 deps:

@@ -4,11 +4,14 @@ package e2e
 
 import (
 	"flag"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/e2e/confine"
 	"github.com/ksnoop/ksnoop/e2e/guest"
 	"github.com/ksnoop/ksnoop/e2e/script"
 	"github.com/ksnoop/ksnoop/e2e/traffic"
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) {
 	if guest.IsInit() {
 		guest.Init()
 	}
-	testscript.Main(m, map[string]func(){"traffic": traffic.Main})
+	testscript.Main(m, map[string]func(){"confine": confine.Main, "traffic": traffic.Main})
 }
 
 // TestGuest runs inside a virtual machine: the tests that trace in their own
@@ -34,10 +37,22 @@ func TestGuest(t *testing.T) {
 		t.Skip("runs inside a virtual machine, see TestMatrix")
 	}
 	runInProcess(t)
-	params, err := script.Params(guestScripts)
+	runScripts(t, guestScripts)
+	if last := filepath.Join(guestScripts, lastScripts); exists(last) {
+		runScripts(t, last)
+	}
+}
+
+func runScripts(t *testing.T, dir string) {
+	params, err := script.Params(dir)
 	require.NoError(t, err)
 	params.Deadline, _ = t.Deadline()
 	testscript.RunT(sequential{t}, params)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // sequential runs scripts one after another, in order: they count calls in the

@@ -23,6 +23,7 @@ var inProcess = []struct {
 }{
 	{"attaching", testAttaching},
 	{"chain", testChain},
+	{"cycles", testCycles},
 	{"flood", testFlood},
 	{"frozen", testFrozen},
 	{"language", testLanguage},

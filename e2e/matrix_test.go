@@ -22,6 +22,9 @@ import (
 
 const (
 	guestScripts = "/scripts"
+	// lastScripts change the guest for good, and run after all others. It is
+	// below their directory.
+	lastScripts = "last"
 	// minKernels is how few kernels still make a test; a suite leaves the mirrors one day.
 	minKernels = 3
 )
@@ -32,7 +35,7 @@ func bootLimit() time.Duration {
 	if *sweep == 0 {
 		return 2 * time.Hour
 	}
-	return 25 * time.Minute
+	return 25*time.Minute + 2**cycles
 }
 
 // TestMatrix runs TestGuest on every kernel of vm.Matrix, each in a virtual
@@ -130,6 +133,7 @@ func guestArgs(run string) []string {
 	return []string{
 		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
 		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
+		"-cycles=" + cycles.String(),
 	}
 }
 
@@ -147,8 +151,12 @@ func guestFiles(t *testing.T) []vm.File {
 	paths, err := filepath.Glob(filepath.Join(*scripts, "*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths, "no scripts in %s", *scripts)
-	for _, p := range paths {
-		files = append(files, vm.File{Path: guestScripts[1:] + "/" + filepath.Base(p), Source: p})
+	last, err := filepath.Glob(filepath.Join(*scripts, lastScripts, "*.txtar"))
+	require.NoError(t, err)
+	for _, p := range append(paths, last...) {
+		name, err := filepath.Rel(*scripts, p)
+		require.NoError(t, err)
+		files = append(files, vm.File{Path: guestScripts[1:] + "/" + name, Source: p})
 	}
 	return files
 }

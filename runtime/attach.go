@@ -28,6 +28,7 @@ var ErrStopped = errors.New("stopped while attaching")
 // joins an [*AttachError] for each. If the session is stopped meanwhile, no
 // more is attached, and the error is [ErrStopped].
 func (s *Session) Attach() (int, error) {
+	removeStale()
 	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}}
 	done, total := 0, 0
 	for _, at := range s.unit.Attachments {
@@ -47,6 +48,7 @@ func (s *Session) Attach() (int, error) {
 	if s.stopped.Load() {
 		return 0, ErrStopped
 	}
+	s.rememberModules()
 	return len(s.unit.Probes()) - len(a.failed), errors.Join(a.errs...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -52,9 +51,9 @@ func (k *Kernel) Features() (compiler.Features, error) {
 	}
 	f := promised(v, k.types)
 	f.Preemptible = preemptible(v, build, os.ReadFile)
-	// Before 5.11 programs count against the limit of locked memory, and
-	// EPERM would be taken for a lack of capabilities.
-	_ = rlimit.RemoveMemlock()
+	// Programs count, too, and EPERM would be taken for a lack of
+	// capabilities.
+	_ = raiseLockedMemory()
 	if k.tryTrampoline(&f) {
 		tryMulti(&f)
 		f.NoKprobe = kprobeRefusal()

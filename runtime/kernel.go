@@ -26,11 +26,8 @@ type Kernel struct {
 func OpenKernel() (*Kernel, error) {
 	cache := btf.NewCache()
 	types, err := cache.Kernel()
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, btf.ErrNotFound) || errors.Is(err, btf.ErrNotSupported) {
-		return nil, errors.New("this kernel has no type information (/sys/kernel/btf/vmlinux): it must be built with CONFIG_DEBUG_INFO_BTF=y")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read the kernel's types: %w", err)
+		return nil, noTypes(err, os.Stat)
 	}
 	// Where the kernel cannot map its types into memory (before 6.16), reading
 	// them has left as much garbage: the peak of ksnoop's memory, unless it goes
@@ -87,6 +84,9 @@ func (k *Kernel) module(name string) (*btf.Spec, error) {
 // may be hidden.
 func readSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
 	f, err := os.Open("/proc/kallsyms")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the symbol table: %w", err)
 	}

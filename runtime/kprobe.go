@@ -33,9 +33,6 @@ func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler
 // through tracefs; without it, the kernel's default has to do.
 func (s *Session) attachReturn(prog *ebpf.Program, done *attached) (err error) {
 	if done.ReturnInstances > 0 {
-		if s.groups == 0 {
-			removeStale()
-		}
 		done.group = s.newGroup()
 		done.link, err = s.attachProbe(link.Kretprobe, prog, done.Attachment, &link.KprobeOptions{
 			RetprobeMaxActive: done.ReturnInstances, TraceFSPrefix: done.group,

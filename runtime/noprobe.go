@@ -17,7 +17,7 @@ func kprobeRefusal() string {
 	case errors.Is(err, unix.EINVAL):
 		return ""
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return "kernel.perf_event_paranoid is " + paranoid() + ", which keeps kprobes from users without CAP_SYS_ADMIN"
+		return kprobesDenied(os.ReadFile)
 	}
 	return err.Error()
 }
@@ -44,12 +44,4 @@ func tryKprobe() error {
 		return unix.EINVAL
 	}
 	return fmt.Errorf("perf_event_open: %w", err)
-}
-
-func paranoid() string {
-	b, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
-	if err != nil {
-		return "too high"
-	}
-	return strings.TrimSpace(string(b))
 }

@@ -3,12 +3,12 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
-	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -38,15 +38,19 @@ type Session struct {
 	groups    int      // of events in tracefs
 	limited   []string // functions whose kretprobes have fewer return instances than asked for,
 	limitedBy error    // and why
+
+	modules map[string]uint64 // of what is attached, see moduleID
 }
 
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF
 // and CAP_PERFMON. If the verifier refuses a program, the error is a
 // [*VerifierError].
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
-	// Before 5.11 maps count against the limit of locked memory. If it cannot
-	// be raised, they may still fit.
-	limit := rlimit.RemoveMemlock()
+	// If it cannot be raised, the maps may still fit.
+	limit := raiseLockedMemory()
+	if locked(os.ReadFile) {
+		return nil, fmt.Errorf("load the programs: %w", errLockdown)
+	}
 	coll, err := ebpf.NewCollectionWithOptions(u.Collection, ebpf.CollectionOptions{Cache: k.cache})
 	if err != nil {
 		return nil, loadError(u.Collection, err, limit)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -44,6 +45,8 @@ func (e *VerifierError) Format(f fmt.State, verb rune) {
 func loadError(c *ebpf.CollectionSpec, err, limit error) error {
 	var refused *ebpf.VerifierError
 	switch {
+	case errors.As(err, &refused) && refusedByLockdown(refused.Log):
+		return fmt.Errorf("load the programs: %w", errLockdown)
 	case errors.As(err, &refused) && len(refused.Log) > 0:
 		name := refusedProgram(c, err)
 		e := &VerifierError{Program: name, Err: refused}
@@ -51,10 +54,12 @@ func loadError(c *ebpf.CollectionSpec, err, limit error) error {
 			e.Listing = fmt.Sprint(p.Instructions)
 		}
 		return e
-	case errors.Is(err, unix.EPERM) && limit != nil:
-		return errors.New("load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON (before 5.11 also CAP_SYS_RESOURCE), or root")
+	case errors.Is(err, unix.EPERM) && limit != nil && mayLoad(os.ReadFile):
+		return noLockedMemory(c, err)
 	case errors.Is(err, unix.EPERM):
-		return errors.New("load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON, or root")
+		return fmt.Errorf("load the programs: %s", denied(os.ReadFile))
+	case errors.Is(err, unix.ENOMEM):
+		return noMemory(c, err)
 	}
 	return fmt.Errorf("load the programs: %w", err)
 }

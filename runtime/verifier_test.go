@@ -23,11 +23,28 @@ func TestLoadError(t *testing.T) {
 	require.Contains(t, long, "; a->b")
 	require.Contains(t, long, "R0 !read_ok")
 
-	for cause, want := range map[error]string{
-		unix.EPERM:  "load the programs: the kernel does not permit it: ksnoop needs CAP_BPF and CAP_PERFMON, or root",
-		unix.ENOMEM: "load the programs: program other: : cannot allocate memory",
+	err = loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: unix.E2BIG}), nil)
+	require.EqualError(t, err, "load the programs: program other: : argument list too long")
+	err = loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: unix.EPERM}), nil)
+	require.ErrorContains(t, err, "load the programs: the kernel does not permit it")
+	refused.Log = []string{"0: (85) call bpf_probe_read_kernel#113", ""}
+	for _, line := range []string{"unknown func bpf_probe_read_kernel#113", "program of this type cannot use helper bpf_probe_read#4"} {
+		refused.Log[1] = line
+		require.ErrorIs(t, loadError(spec, fmt.Errorf("program other: %w", refused), nil), errLockdown)
+	}
+}
+
+func TestNoMemory(t *testing.T) {
+	spec := &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{
+		"events": {Type: ebpf.RingBuf, MaxEntries: 1 << 20},
+		"calls":  {Type: ebpf.Hash},
+	}}
+	for text, want := range map[string]string{
+		"map events: map create":     "the ring buffer of 1024 KiB",
+		"map calls: map create":      `the map "calls"`,
+		"program fentry on events: ": "the programs and maps",
 	} {
-		err := loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: cause}), nil)
-		require.EqualError(t, err, want)
+		err := loadError(spec, fmt.Errorf("%s: %w", text, unix.ENOMEM), nil)
+		require.EqualError(t, err, "load the programs: no memory for "+want+": lower --pages, or raise the limit of the memory cgroup (memory.max)")
 	}
 }

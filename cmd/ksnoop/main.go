@@ -20,8 +20,9 @@ var version string
 
 // Exit statuses.
 const (
-	exitFailure = 1 // at run time
-	exitUsage   = 2 // a wrong command line or spec
+	exitFailure = 1                       // at run time
+	exitUsage   = 2                       // a wrong command line or spec
+	exitPipe    = 128 + int(unix.SIGPIPE) // the reader of stdout went away
 )
 
 func main() {
@@ -33,7 +34,7 @@ func main() {
 	// Huge pages round the heap up by 2 MB here and there. If the kernel will
 	// not do without them, ksnoop takes more memory. Children inherit this.
 	_ = unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)
-	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args, os.Stdin, newStdout(os.Stdout), os.Stderr))
 }
 
 // run executes a command line, with the program's name first, and is the exit
@@ -49,8 +50,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // report prints an error and returns the exit status that it means.
 func report(stderr io.Writer, err error) int {
 	printErrors(stderr, err)
-	if isUsage(err) {
+	switch {
+	case isUsage(err):
 		return exitUsage
+	case errors.Is(err, errReaderGone):
+		return exitPipe
 	}
 	if status := cli.ExitCoder(nil); errors.As(err, &status) {
 		return status.ExitCode()
@@ -116,11 +120,12 @@ func isUsage(err error) bool {
 }
 
 // printErrors prints each of the errors that were joined into err. Specs of one
-// function may all have the same.
+// function may all have the same. A reader who has seen enough needs no
+// message.
 func printErrors(w io.Writer, err error) {
 	last := ""
 	for _, e := range split(err) {
-		if text := e.Error(); text != last {
+		if text := e.Error(); text != last && !errors.Is(e, errReaderGone) {
 			fmt.Fprintf(w, "ksnoop: %s\n", text)
 			last = text
 		}

@@ -144,13 +144,17 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 	if err != nil {
 		warnUntraced(c.App.ErrWriter, split(err))
 	}
-	for _, note := range session.Notes() {
-		fmt.Fprintf(c.App.ErrWriter, "ksnoop: %s\n", note)
-	}
+	say(c.App.ErrWriter, session.Notes())
 	if c.Bool("verbose") || c.Bool("debug") {
 		fmt.Fprintf(c.App.ErrWriter, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
 	}
 	return nil
+}
+
+func say(w io.Writer, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(w, "ksnoop: %s\n", note)
+	}
 }
 
 // mostUntraced is how many functions are named that could not be attached: a

@@ -3,9 +3,17 @@
 // Package script adds to testscript what scripts about a tracer need. Commands:
 //
 //	trace OUT ARGS...                         start ksnoop trace ARGS, return once it is attached;
-//	                                          its output goes to OUT, its messages to OUT.err
-//	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N
+//	                                          its output goes to OUT, its messages to OUT.err;
+//	                                          -pipe: to a pipe that nobody reads, see pipe;
+//	                                          -confine OPTIONS: under these of command confine
+//	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N;
+//	                                          -signal none: it ends by itself
+//	trace-signal STOP|CONT OUT                halt it, and let it go on
+//	pipe full OUT                             wait until nothing more fits into the pipe of trace -pipe
+//	pipe read OUT                             from now on, copy what is in it to OUT
+//	pipe close OUT                            close the end that could be read
 //	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
+//	account OUT FUNC N                        as events, with those that OUT.err says are lost; some are
 //	functions OUT FILE                        write the functions of all events to a file, in order
 //	normalize OUT                             replace what differs from run to run, for cmp
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
@@ -15,6 +23,11 @@
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
 //	info-all                                  ksnoop info ends for every function of the kernel
+//	ids                                       remember the kernel's programs, maps, links and tracefs events
+//	ids same                                  nothing has been added to them
+//	tmpfs DIR SIZE                            a file system that holds so much
+//	[!] rmmod MODULE                          unload a module; or the kernel says that it is in use
+//	lockdown LEVEL                            integrity or confidentiality; for scripts that run last
 //
 // Conditions are [kernel>=6.1], with any of < <= > >= == !=. The variable
 // KERNEL holds the first two numbers of the kernel's version.
@@ -46,22 +59,30 @@ func Params(dir string) (testscript.Params, error) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KERNEL", kernel.String())
 			env.Values[tracersKey{}] = new(tracers)
+			env.Values[idsKey{}] = new(knownIDs)
 			env.Defer(unloadModule)
 			return nil
 		},
 		Cmds: map[string]command{
-			"trace":      positive(trace),
-			"trace-stop": positive(traceStop),
-			"events":     positive(events),
-			"functions":  positive(functions),
-			"normalize":  positive(normalize),
-			"await":      positive(await),
-			"kprobe":     positive(kprobe),
-			"hits":       positive(hits),
-			"jq":         positive(filter),
-			"status":     positive(status),
-			"peak":       positive(peak),
-			"info-all":   positive(infoAll),
+			"trace":        positive(trace),
+			"trace-stop":   positive(traceStop),
+			"trace-signal": positive(traceSignal),
+			"events":       positive(events),
+			"functions":    positive(functions),
+			"normalize":    positive(normalize),
+			"await":        positive(await),
+			"kprobe":       positive(kprobe),
+			"hits":         positive(hits),
+			"jq":           positive(filter),
+			"status":       positive(status),
+			"peak":         positive(peak),
+			"info-all":     positive(infoAll),
+			"pipe":         positive(pipeCommand),
+			"account":      positive(account),
+			"ids":          positive(ids),
+			"tmpfs":        positive(tmpfs),
+			"rmmod":        rmmod,
+			"lockdown":     positive(lockdown),
 		},
 	}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,13 +22,21 @@ type tracer struct {
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	stderr string // file
+	pipe   *pipe  // that it writes to, if not to a file
 }
 
 func trace(ts *testscript.TestScript, args []string) {
-	usage(ts, len(args) > 1, "trace OUT ARGS...")
+	flags := flag.NewFlagSet("trace", flag.ContinueOnError)
+	piped := flags.Bool("pipe", false, "")
+	confine := flags.String("confine", "", "")
+	ts.Check(flags.Parse(args))
+	args = flags.Args()
+	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] OUT ARGS...")
 	out := ts.MkAbs(args[0])
 	t := &tracer{name: args[0], ended: make(chan struct{}), stderr: out + ".err"}
-	ts.Check(t.start(out, ts.MkAbs("."), args[1:]))
+	stdout, err := t.open(out, *piped)
+	ts.Check(err)
+	ts.Check(t.start(stdout, ts.MkAbs("."), traceCommand(*confine, args[1:])))
 	ts.Defer(func() {
 		t.cmd.Process.Kill()
 		<-t.ended
@@ -39,20 +49,35 @@ func trace(ts *testscript.TestScript, args []string) {
 	running(ts).add(t)
 }
 
-// start starts ksnoop. It writes to the file itself: a copy made here would be
-// seen by ksnoop when it traces writes, and make it write again.
-func (t *tracer) start(out, dir string, args []string) error {
-	stdout, err := os.Create(out)
-	if err != nil {
-		return err
+// traceCommand is a command line that traces, with restrictions for confine if
+// there are any.
+func traceCommand(restrictions string, args []string) []string {
+	command := append([]string{ksnoop, "trace"}, args...)
+	if restrictions == "" {
+		return command
 	}
+	return slices.Concat([]string{"confine"}, strings.Fields(restrictions), command)
+}
+
+// open opens what ksnoop writes to itself: a copy made here would be seen by it
+// when it traces writes, and make it write again.
+func (t *tracer) open(out string, piped bool) (stdout *os.File, err error) {
+	if !piped {
+		return os.Create(out)
+	}
+	t.pipe, stdout, err = newPipe()
+	return stdout, err
+}
+
+// start starts a command line, and closes its output here.
+func (t *tracer) start(stdout *os.File, dir string, command []string) error {
 	defer stdout.Close()
 	stderr, err := os.Create(t.stderr)
 	if err != nil {
 		return err
 	}
 	defer stderr.Close()
-	t.cmd = exec.Command(ksnoop, append([]string{"trace"}, args...)...)
+	t.cmd = exec.Command(command[0], command[1:]...)
 	t.cmd.Dir, t.cmd.Stdout, t.cmd.Stderr = dir, stdout, stderr
 	if err := t.cmd.Start(); err != nil {
 		return err
@@ -69,7 +94,7 @@ func (t *tracer) start(out, dir string, args []string) error {
 // before, or takes too long.
 func (t *tracer) attached(out string) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if info, err := os.Stat(out); err == nil && info.Size() > 0 {
+		if t.hasPrinted(out) {
 			return true
 		}
 		select {
@@ -81,9 +106,27 @@ func (t *tracer) attached(out string) bool {
 	return false
 }
 
-// signals lists what can be sent to a tracer.
+func (t *tracer) hasPrinted(out string) bool {
+	if t.pipe != nil {
+		return t.pipe.held()
+	}
+	info, err := os.Stat(out)
+	return err == nil && info.Size() > 0
+}
+
+// signals lists what can be sent to a tracer; none waits for one that ends by
+// itself.
 var signals = map[string]syscall.Signal{
-	"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
+	"none": 0, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
+}
+
+// traceSignal sends a signal to a tracer that is to go on.
+func traceSignal(ts *testscript.TestScript, args []string) {
+	number := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+	usage(ts, len(args) == 2 && number[args[0]] != 0, "trace-signal STOP|CONT OUT")
+	t := running(ts).find(args[1])
+	usage(ts, t != nil, "trace-signal after trace "+args[1])
+	ts.Check(t.cmd.Process.Signal(number[args[0]]))
 }
 
 func traceStop(ts *testscript.TestScript, args []string) {
@@ -91,11 +134,12 @@ func traceStop(ts *testscript.TestScript, args []string) {
 	signal := flags.String("signal", "INT", "")
 	status := flags.Int("status", 0, "")
 	ts.Check(flags.Parse(args))
-	usage(ts, flags.NArg() < 2 && signals[*signal] != 0, "trace-stop [-signal INT|TERM|HUP|KILL] [-status N] [OUT]")
+	number, ok := signals[*signal]
+	usage(ts, flags.NArg() < 2 && ok, "trace-stop [-signal INT|TERM|HUP|KILL|none] [-status N] [OUT]")
 	t := running(ts).remove(flags.Arg(0))
 	usage(ts, t != nil, "trace-stop after trace")
 	// An error means that it has ended by itself, and its status tells.
-	_ = t.cmd.Process.Signal(signals[*signal])
+	_ = t.cmd.Process.Signal(number)
 	select {
 	case <-t.ended:
 	case <-time.After(patience):
@@ -104,4 +148,5 @@ func traceStop(ts *testscript.TestScript, args []string) {
 	if t.cmd.ProcessState.ExitCode() != *status {
 		ts.Fatalf("ksnoop: %s\n%s", t.cmd.ProcessState, ts.ReadFile(t.stderr))
 	}
+	ts.Check(t.pipe.done())
 }

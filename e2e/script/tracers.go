@@ -22,6 +22,16 @@ func (ts *tracers) add(t *tracer) {
 	ts.list = append(ts.list, t)
 }
 
+// find returns the tracer that writes to the named file; nil if there is none.
+func (ts *tracers) find(name string) *tracer {
+	for _, t := range ts.list {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 // remove returns the tracer that writes to the named file, or the latest one.
 // It is nil if there is none.
 func (ts *tracers) remove(name string) *tracer {
