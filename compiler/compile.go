@@ -11,6 +11,7 @@ import (
 const (
 	EventsMap   = "events"   // ring buffer of records
 	CountersMap = "counters" // per-CPU array of [Counters], one for each event
+	CgroupMap   = "cgroup"   // array of the one cgroup to trace
 )
 
 // Counters is what a unit's programs count for each event.
@@ -60,6 +61,12 @@ type Options struct {
 	Self uint32 // process that is never traced; 0: none
 	PID  uint32 // trace only this process; 0: all
 	TID  uint32 // trace only this thread; 0: all
+	// Tree: trace only a process and its descendants. PID is the process, or
+	// 0 for one that ksnoop is yet to start.
+	Tree *Tasks
+	// Cgroup: trace only threads in the cgroup, or below it, whose directory
+	// is put into [CgroupMap].
+	Cgroup bool
 	// MaxBytes bounds what is captured of one value; 0 means
 	// [DefaultMaxBytes].
 	MaxBytes int
@@ -77,6 +84,7 @@ type Unit struct {
 	Collection  *ebpf.CollectionSpec
 	Attachments []Attachment // in the order in which to attach
 	Events      []*Event     // by the number in a record's header
+	Tree        *Tree        // nil: processes are not followed
 
 	first  map[*Probe]int // number of the first event
 	index  map[*Probe]int // number of the probe
@@ -113,6 +121,14 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 	u.Collection.Maps[EventsMap] = &ebpf.MapSpec{Name: EventsMap, Type: ebpf.RingBuf, MaxEntries: opts.RingBytes}
 	u.Collection.Maps[CountersMap] = &ebpf.MapSpec{
 		Name: CountersMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: countersSize, MaxEntries: uint32(len(u.Events)),
+	}
+	if opts.Tree != nil {
+		u.addTree(opts)
+	}
+	if opts.Cgroup {
+		u.Collection.Maps[CgroupMap] = &ebpf.MapSpec{
+			Name: CgroupMap, Type: ebpf.CGroupArray, KeySize: 4, ValueSize: 4, MaxEntries: 1,
+		}
 	}
 	// Return sides first: a return without its entry is dropped, but an
 	// entry without its return would be kept for ever.

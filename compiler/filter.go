@@ -13,14 +13,39 @@ func (p *program) filter() {
 		p.step("thread is %d", p.opts.TID)
 		p.emit(asm.Mov.Reg32(asm.R1, asm.R0), asm.JNE.Imm32(asm.R1, int32(p.opts.TID), p.foreign()))
 	}
-	if p.opts.PID != 0 {
+	switch {
+	case p.opts.Tree != nil:
+		p.inTree()
+	case p.opts.PID != 0:
 		p.identify()
 		p.step("process is %d", p.opts.PID)
 		p.emit(asm.RSh.Imm(asm.R0, 32), asm.JNE.Imm(asm.R0, int32(p.opts.PID), p.foreign()))
 	}
+	if p.opts.Cgroup {
+		p.step("thread is in the cgroup")
+		p.emit(
+			mapPtr(asm.R1, CgroupMap),
+			asm.Mov.Imm(asm.R2, 0),
+			asm.FnCurrentTaskUnderCgroup.Call(),
+			asm.JNE.Imm(asm.R0, 1, p.foreign()),
+		)
+	}
 	if testsProcess(p.probe) {
 		p.identify()
 	}
+}
+
+// inTree leaves for processes that are not in the tree.
+func (p *program) inTree() {
+	p.identify()
+	p.step("process is in the tree")
+	p.emit(
+		asm.RSh.Imm(asm.R0, 32),
+		asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word),
+		mapPtr(asm.R1, TreeMap),
+	)
+	p.move(asm.R2, asm.RFP, spKey)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, p.foreign()))
 }
 
 // testsProcess says whether a test is about the process or thread.
@@ -43,7 +68,7 @@ func (p *program) identify() {
 // admit leaves for ksnoop's own process, of which nothing is kept. That comes
 // after the tests, which reject most calls and cost less.
 func (p *program) admit() {
-	if own := p.opts.Self; own == 0 || own == p.opts.PID || p.stash != nil {
+	if own := p.opts.Self; own == 0 || own == p.opts.PID && p.opts.Tree == nil || p.stash != nil {
 		if !p.identified {
 			p.identify()
 		}

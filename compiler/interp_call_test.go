@@ -30,6 +30,11 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		return 100<<32 | uint64(m.uid), nil
 	case asm.FnGetCurrentCgroupId:
 		return 4242, nil
+	case asm.FnCurrentTaskUnderCgroup:
+		if name := m.names[r[1]]; name != CgroupMap || r[2] != 0 {
+			return 0, fmt.Errorf("cgroup %d of map %q", r[2], name)
+		}
+		return m.cgroup, nil
 	case asm.FnGetStack:
 		b, err := m.at(r[2], r[3])
 		if err == nil {

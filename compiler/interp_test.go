@@ -24,6 +24,7 @@ type machine struct {
 	cpu     uint32
 	uid     uint32
 	comm    string
+	cgroup  uint64 // what bpf_current_task_under_cgroup says
 	time    uint64
 	cookie  uint64
 	atRet   bool   // the session's return side runs

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -55,6 +57,43 @@ func TestGuestRuntimeAsUserDenied(t *testing.T) {
 	s := load(t, c, kernel)
 	_, err := s.Attach()
 	require.ErrorContains(t, err, "the kernel does not permit it")
+	follow(t, kernel)
+}
+
+// follow traces this process as the root of a tree.
+func follow(t *testing.T, kernel *runtime.Kernel) {
+	_, err := kernel.Process(1 << 22)
+	require.EqualError(t, err, "process 4194304 does not exist")
+	own, err := kernel.Process(uint32(os.Getpid()))
+	require.NoError(t, err)
+	trace, err := spec.Parse("vfs_read(count == 4321)")
+	require.NoError(t, err)
+	target, err := kernel.Target(compiler.Symbols([]*spec.Trace{trace}))
+	require.NoError(t, err)
+	tasks, err := compiler.FindTasks(target.Kernel)
+	require.NoError(t, err)
+	probe, err := compiler.Resolve(trace, target)
+	require.NoError(t, err)
+	unit, err := compiler.Compile([]*compiler.Probe{probe}, compiler.Options{
+		Tree: tasks, PID: own, RingBytes: 4096, Arch: target.Arch, Features: target.Features,
+	})
+	require.NoError(t, err)
+	s, err := runtime.Load(unit, kernel)
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.Attach()
+	require.NoError(t, err)
+	zero, err := os.Open("/dev/zero")
+	require.NoError(t, err)
+	defer zero.Close()
+	_, err = zero.Read(make([]byte, 4321))
+	require.NoError(t, err)
+	require.NoError(t, s.Stop())
+	require.NoError(t, s.Read(new(runtime.Event)))
+	require.ErrorIs(t, s.Read(new(runtime.Event)), io.EOF)
+	n, err := s.Unfollowed()
+	require.NoError(t, err)
+	require.Zero(t, n)
 }
 
 // Without tracefs, a kretprobe has the default number of instances.

@@ -26,9 +26,13 @@ var ErrStopped = errors.New("stopped while attaching")
 // Attach puts the programs in place and counts the probes that are. A probe
 // that cannot be attached at all its places is left out as a whole; the error
 // joins an [*AttachError] for each. If the session is stopped meanwhile, no
-// more is attached, and the error is [ErrStopped].
+// more is attached, and the error is [ErrStopped]. If
+// processes cannot be followed, nothing is attached.
 func (s *Session) Attach() (int, error) {
 	removeStale()
+	if err := s.follow(); err != nil {
+		return 0, err
+	}
 	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}}
 	done, total := 0, 0
 	for _, at := range s.unit.Attachments {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -26,14 +27,17 @@ type Session struct {
 	mu       sync.Mutex // held while what follows changes, and what it refers to
 	attached []*attached
 	closed   bool
-	stopped  atomic.Bool
+	hooks    []link.Link // programs that follow processes
 	ring     *ringbuf.Reader
 	record   ringbuf.Record
-	// late is how many bytes were read since it was stopped. More than the
-	// ring buffer holds have come later: calls do not end with us.
-	late int
 	// delivered counts the records read of each event.
-	delivered []atomic.Uint64
+	delivered  []atomic.Uint64
+	unread     []uint64 // those that were discarded
+	discarding bool
+
+	stopped  atomic.Bool
+	draining bool // Read has seen that it is stopped,
+	left     int  // when there were so many bytes to read
 
 	groups    int      // of events in tracefs
 	limited   []string // functions whose kretprobes have fewer return instances than asked for,
@@ -64,14 +68,19 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the ring buffer: %w", err)
 	}
-	return &Session{unit: u, kernel: k, coll: coll, ring: ring, delivered: make([]atomic.Uint64, len(u.Events))}, nil
+	return &Session{unit: u, kernel: k, coll: coll, ring: ring, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}, nil
 }
 
 // Close detaches, see [Session.Detach], and frees everything.
 func (s *Session) Close() error {
-	errs := []error{s.Detach(), s.ring.Close()}
+	errs := []error{s.Detach()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, h := range s.hooks {
+		errs = append(errs, h.Close())
+	}
+	s.hooks = nil
+	errs = append(errs, s.ring.Close())
 	s.coll.Close()
 	s.closed = true
 	return errors.Join(errs...)

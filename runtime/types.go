@@ -68,3 +68,36 @@ func funcID(types *btf.Spec, name string) btf.TypeID {
 	}
 	return id
 }
+
+// memberOffset is where a structure has a member, in bytes; it may be in
+// structures and unions without a name.
+func memberOffset(types *btf.Spec, name, member string) (int, bool) {
+	var s *btf.Struct
+	if types.TypeByName(name, &s) != nil {
+		return 0, false
+	}
+	return offsetIn(s.Members, member)
+}
+
+func offsetIn(members []btf.Member, name string) (int, bool) {
+	for _, m := range members {
+		at := int(m.Offset.Bytes())
+		if m.Name == name {
+			return at, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		var inner []btf.Member
+		switch t := m.Type.(type) {
+		case *btf.Struct:
+			inner = t.Members
+		case *btf.Union:
+			inner = t.Members
+		}
+		if off, ok := offsetIn(inner, name); ok {
+			return at + off, true
+		}
+	}
+	return 0, false
+}

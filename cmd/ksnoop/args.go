@@ -13,7 +13,7 @@ import (
 // the command is trace unless the first operand names another.
 func parseArgs(app *cli.App, args []string) ([]string, error) {
 	withValue := optionsWithValue(app)
-	options, operands := permute(withValue, args)
+	options, operands, behind := permute(withValue, args)
 	switch {
 	case slices.Contains(options, "-V"), slices.Contains(options, "--version"):
 		return []string{"--version"}, nil
@@ -30,6 +30,13 @@ func parseArgs(app *cli.App, args []string) ([]string, error) {
 	}
 	if help {
 		return []string{command, "--help"}, nil
+	}
+	if command != "trace" {
+		operands = append(operands, behind...)
+	} else if behind != nil {
+		if err := setCommand(app, operands, behind); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkOptions(app.Command(command), withValue, options); err != nil {
 		if implied && len(operands) > 0 {
@@ -51,13 +58,26 @@ func noOperand(command string) error {
 	return usagef("no %s to %s: name one, as in ksnoop %s %s (ksnoop help explains more)", what, command, command, example)
 }
 
-// permute separates options, with their values, from operands. Clusters of
-// short options are taken apart.
-func permute(withValue map[string]bool, args []string) (options, operands []string) {
+// setCommand keeps the command behind --, which trace runs.
+func setCommand(app *cli.App, specs, command []string) error {
+	switch {
+	case len(specs) == 0:
+		return usagef("no function to trace before --, behind which a command stands: as in ksnoop vfs_read -- ls")
+	case len(command) == 0:
+		return usagef("no command behind --: as in ksnoop vfs_read -- ls")
+	}
+	lineIn(app).command = command
+	return nil
+}
+
+// permute separates options, with their values, from operands, and both from
+// what is behind "--", which is nil if that is not there. Clusters of short
+// options are taken apart.
+func permute(withValue map[string]bool, args []string) (options, operands, behind []string) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {
-			return options, append(operands, args[i+1:]...)
+			return options, operands, args[i+1:]
 		}
 		if len(arg) < 2 || arg[0] != '-' {
 			operands = append(operands, arg)
@@ -77,7 +97,7 @@ func permute(withValue map[string]bool, args []string) (options, operands []stri
 			options = append(options, args[i])
 		}
 	}
-	return options, operands
+	return options, operands, nil
 }
 
 // shortOptions takes a cluster such as dp12 apart: -d, -p, 12. wants says that

@@ -27,7 +27,8 @@ func TestParseArgs(t *testing.T) {
 		{"-d info vfs_read -v", "info -d -v -- vfs_read"},
 		{"trace trace", "trace -- trace"},
 		{"t", "trace -- t"},
-		{"trace -- -x", "trace -- -x"},
+		{"info -- -x", "info -- -x"},
+		{"list vfs_* -- tcp_*", "list -- vfs_* tcp_*"},
 		{"-s vfs_read vfs_open", "trace -s -- vfs_read vfs_open"},
 		{"vfs_read --attach kprobe --stack", "trace --attach kprobe --stack -- vfs_read"},
 		{"compile --btf x vfs_read --kernel-features=6.12", "compile --btf x --kernel-features=6.12 -- vfs_read"},
@@ -47,6 +48,23 @@ func TestParseArgs(t *testing.T) {
 	}
 }
 
+// What is behind -- is a command for trace, and left as it is.
+func TestParseCommand(t *testing.T) {
+	for _, tc := range []struct{ line, want, command string }{
+		{"vfs_read -- ls", "trace -- vfs_read", "ls"},
+		{"vfs_read -d -- ls -d -- -h --nosuch", "trace -d -- vfs_read", "ls -d -- -h --nosuch"},
+		{"trace a b --tree -- info -V", "trace --tree -- a b", "info -V"},
+		{"vfs_read --comm -- -d", "trace --comm -- -d -- vfs_read", ""},
+		{"vfs_read", "trace -- vfs_read", ""},
+	} {
+		app := newApp(io.Discard, io.Discard)
+		got, err := parseArgs(app, strings.Fields(tc.line))
+		require.NoError(t, err, tc.line)
+		require.Equal(t, tc.want, strings.Join(got, " "), tc.line)
+		require.Equal(t, tc.command, strings.Join(lineIn(app).command, " "), tc.line)
+	}
+}
+
 // What is wrong on the command line is said before anything is asked of the
 // kernel, with status 2 and nothing on stdout.
 func TestUsageErrors(t *testing.T) {
@@ -59,6 +77,21 @@ func TestUsageErrors(t *testing.T) {
 		{"--atach=kprobe vfs_read", "ksnoop: trace has no option --atach: did you mean --attach?\n"},
 		{"compile vfs_read -z", "ksnoop: compile has no option -z: ksnoop compile --help lists them\n"},
 		{"lst --btf x vfs_read", "ksnoop: there is no command lst: did you mean 'list'?\n"},
+		{"-- ls", "ksnoop: no function to trace before --, behind which a command stands: as in ksnoop vfs_read -- ls\n"},
+		{"vfs_read --", "ksnoop: no command behind --: as in ksnoop vfs_read -- ls\n"},
+		{"vfs_read -n 0", "ksnoop: --events is \"0\": it must be a number from 1 to 4611686018427387904\n"},
+		{"vfs_read --for 0s", "ksnoop: --for is \"0s\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
+		{"vfs_read --for inf", "ksnoop: --for is \"inf\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
+		{"vfs_read --tree", "ksnoop: --tree follows a process: name it with --pid, or let ksnoop start a command, as in ksnoop --tree vfs_read -- ls\n"},
+		{"vfs_read --tree -p 1 -- ls", "ksnoop: --tree follows one process: that of --pid or the command behind --, not both\n"},
+		{"vfs_read --tree -t 1", "ksnoop: --tree follows processes, and --tid is a thread: name its process with --pid\n"},
+		{"vfs_read --ready-fd 2", "ksnoop: --ready-fd is \"2\": it must be the number of an open file, from 3 on\n"},
+		{"vfs_read --ready-fd 98765", "ksnoop: --ready-fd is 98765: ksnoop has inherited no open file with that number\n"},
+		{"vfs_read --cgroup /proc", "ksnoop: --cgroup is \"/proc\": that is no directory below a mount of cgroup v2, such as /sys/fs/cgroup\n"},
+		{"vfs_read --cgroup /no/such", "ksnoop: --cgroup is \"/no/such\": no such file or directory\n"},
+		{"vfs_read --comm abcdefghijklmnop", "ksnoop: --comm is \"abcdefghijklmnop\": no thread can have such a name, which has 1 to 15 characters\n"},
+		{"vfs_read --comm [", "ksnoop: --comm: the '[' has no closing ']'\n  [\n  ^\n"},
+		{"vfs_read --uid nobody-of-that-name", "ksnoop: --uid is \"nobody-of-that-name\": there is no such user in /etc/passwd; give the number\n"},
 		{"vfs_read(", "ksnoop: "},
 		{"a( b(", "ksnoop: "},
 	} {

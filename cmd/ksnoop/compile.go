@@ -34,7 +34,7 @@ func compile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	unit, err := compileTraces(c, traces, target, 0)
+	unit, err := compileTraces(c, traces, target, nil)
 	if err != nil {
 		return err
 	}

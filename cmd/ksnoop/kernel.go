@@ -46,3 +46,20 @@ func (k *kernel) hookable(keep func(string) bool) func(function string) bool {
 	}
 	return func(function string) bool { return hooks[function] }
 }
+
+// findProcesses finds the kernel's ids of ksnoop and of what the user calls by
+// the ids of ksnoop's pid namespace.
+func (k *kernel) findProcesses(opts *compiler.Options) (err error) {
+	if opts.Self, err = runtime.Self(); err != nil {
+		return err
+	}
+	if opts.PID != 0 {
+		if opts.PID, err = k.Process(opts.PID); err != nil {
+			return err
+		}
+	}
+	if opts.TID != 0 {
+		opts.TID, err = k.Thread(opts.TID)
+	}
+	return err
+}

@@ -47,10 +47,19 @@ func programs(w io.Writer, unit *compiler.Unit) {
 			continue
 		}
 		seen[a.Program] = true
-		insns := unit.Collection.Programs[a.Program].Instructions
-		fmt.Fprintf(w, "\nprogram %q: %d instructions, for %s\n\n", a.Program, len(insns), places(unit, a.Program))
-		listing(w, insns)
+		program(w, unit, a.Program)
 	}
+	if unit.Tree != nil {
+		for _, h := range unit.Tree.Programs {
+			program(w, unit, h.Program)
+		}
+	}
+}
+
+func program(w io.Writer, unit *compiler.Unit, name string) {
+	insns := unit.Collection.Programs[name].Instructions
+	fmt.Fprintf(w, "\nprogram %q: %d instructions, for %s\n\n", name, len(insns), places(unit, name))
+	listing(w, insns)
 }
 
 // places names the functions that a program is attached to.
@@ -66,6 +75,13 @@ func places(unit *compiler.Unit, program string) string {
 				name += fmt.Sprintf(" at %#x", p.Addr)
 			}
 			names = append(names, name)
+		}
+	}
+	if unit.Tree != nil {
+		for _, h := range unit.Tree.Programs {
+			if h.Program == program {
+				names = append(names, "tp:"+h.Tracepoint)
+			}
 		}
 	}
 	return some(names)

@@ -15,6 +15,10 @@ func reportLosses(w io.Writer, a account, verbose bool) {
 			fmt.Fprintf(w, "ksnoop: %s\n", line)
 		}
 	}
+	if a.unfollowed > 0 {
+		fmt.Fprintf(w, "ksnoop: did not follow %d processes, nor their descendants: more than %d were in the tree at once, or the kernel skipped them\n",
+			a.unfollowed, compiler.TreeRoom)
+	}
 	for _, m := range a.missed {
 		if m.Uncounted && verbose {
 			fmt.Fprintf(w, "ksnoop: this kernel does not count all calls of %s that it skips for %s\n", missedOf(m.Probes), m.Kind)

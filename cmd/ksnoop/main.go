@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
@@ -20,9 +20,9 @@ var version string
 
 // Exit statuses.
 const (
-	exitFailure = 1                       // at run time
-	exitUsage   = 2                       // a wrong command line or spec
-	exitPipe    = 128 + int(unix.SIGPIPE) // the reader of stdout went away
+	exitFailure = 1                          // at run time
+	exitUsage   = 2                          // a wrong command line or spec
+	exitPipe    = 128 + int(syscall.SIGPIPE) // the reader of stdout went away
 )
 
 func main() {
@@ -31,9 +31,6 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(25)
 	}
-	// Huge pages round the heap up by 2 MB here and there. If the kernel will
-	// not do without them, ksnoop takes more memory. Children inherit this.
-	_ = unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)
 	os.Exit(run(os.Args, os.Stdin, newStdout(os.Stdout), os.Stderr))
 }
 
@@ -49,15 +46,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // report prints an error and returns the exit status that it means.
 func report(stderr io.Writer, err error) int {
+	if ended := (statusError{}); errors.As(err, &ended) {
+		if ended.reason != nil {
+			printErrors(stderr, ended.reason)
+		}
+		return ended.status
+	}
 	printErrors(stderr, err)
 	switch {
 	case isUsage(err):
 		return exitUsage
 	case errors.Is(err, errReaderGone):
 		return exitPipe
-	}
-	if status := cli.ExitCoder(nil); errors.As(err, &status) {
-		return status.ExitCode()
 	}
 	return exitFailure
 }
@@ -66,21 +66,23 @@ func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
 	app := newApp(stdout, stderr)
 	app.Reader = stdin
-	line, err := parseArgs(app, args[1:])
+	lineIn(app).own = keepInherited()
+	ordered, err := parseArgs(app, args[1:])
 	if err != nil {
 		return err
 	}
-	return app.Run(append(args[:1:1], line...))
+	return app.Run(append(args[:1:1], ordered...))
 }
 
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                      "ksnoop",
 		Usage:                     "show the data that flows through kernel functions",
-		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop dump TYPE < bytes",
+		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop [OPTIONS] SPEC... -- COMMAND [ARGUMENT...]\n   ksnoop dump TYPE < bytes",
 		Description:               specExamples,
 		Version:                   buildVersion(),
 		Commands:                  []*cli.Command{traceCommand(), infoCommand(), listCommand(), compileCommand(), dumpCommand()},
+		Metadata:                  map[string]any{lineKey: &line{}},
 		Writer:                    stdout,
 		ErrWriter:                 stderr,
 		DisableSliceFlagSeparator: true,

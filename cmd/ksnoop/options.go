@@ -17,15 +17,13 @@ const defaultRing = 1 << 20
 
 // programFlags is what programs are made of.
 func programFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "pid", Aliases: []string{"p"}, Usage: "trace only process `PID`, with all its threads"},
-		&cli.StringFlag{Name: "tid", Aliases: []string{"t"}, Usage: "trace only thread `TID`"},
+	return append(filterFlags(),
 		&cli.BoolFlag{Name: "stack", Aliases: []string{"s"}, Usage: "trace a call chain: each function only inside the ones named before it"},
 		&cli.StringFlag{Name: "attach", Usage: "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)"},
 		&cli.StringFlag{Name: "pages", Aliases: []string{"P"}, Usage: "buffer events in `N` pages for each CPU, a power of two"},
 		&cli.BoolFlag{Name: "summary", Usage: "count every call, and say at the end what became of them"},
 		&cli.StringFlag{Name: "max-bytes", Usage: "capture at most `N` bytes of a value (default: 4096)"},
-	}
+	)
 }
 
 // talkFlags is what ksnoop says of itself.
@@ -71,7 +69,14 @@ const (
 
 // compileOptions reads what the command line says about the programs.
 func compileOptions(c *cli.Context, target *compiler.Target) (compiler.Options, error) {
-	opts := compiler.Options{Arch: target.Arch, Features: target.Features}
+	opts := compiler.Options{Arch: target.Arch, Features: target.Features, Cgroup: c.IsSet("cgroup")}
+	if c.Bool("tree") {
+		tasks, err := compiler.FindTasks(target.Kernel)
+		if err != nil {
+			return opts, err
+		}
+		opts.Tree = tasks
+	}
 	opts.Tally = c.Bool("summary") || c.String("output") == "json"
 	for _, o := range []struct {
 		name  string

@@ -57,3 +57,15 @@ func plainName(name string) string {
 		return r
 	}, name)
 }
+
+// fileOf is what a writer of ours writes to: for a command, and for what a
+// terminal is to obey.
+func fileOf(w io.Writer) io.Writer {
+	if p, ok := w.(*plainWriter); ok {
+		w = p.w
+	}
+	if o, ok := w.(*stdout); ok {
+		return o.file
+	}
+	return w
+}

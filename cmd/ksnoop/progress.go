@@ -50,9 +50,7 @@ func (p *progress) clear() {
 // withProgress takes a step of a session while a line on w tells how far it
 // is, if w is a terminal.
 func withProgress(w io.Writer, session *runtime.Session, verb string, functions int, step func() error) error {
-	if p, ok := w.(*plainWriter); ok {
-		w = p.w // the line is redrawn by control characters
-	}
+	w = fileOf(w) // the line is redrawn by control characters
 	if !isTerminal(w) {
 		return step()
 	}

@@ -22,6 +22,7 @@ func parse(c *cli.Context) ([]*spec.Trace, error) {
 		}
 		traces = append(traces, t)
 	}
+	errs = append(errs, addConditions(c, traces))
 	return traces, errors.Join(errs...)
 }
 

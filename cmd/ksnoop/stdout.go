@@ -45,9 +45,12 @@ func newStdout(file *os.File) *stdout {
 	return o
 }
 
-// hurry gives up what is still to be written to w, if that is a stdout, once
-// its reader reads nothing. Any goroutine may call it.
+// hurry gives up what is still to be written to w, if that leads to a stdout,
+// once its reader reads nothing. Any goroutine may call it.
 func hurry(w io.Writer) {
+	if p, ok := w.(*plainWriter); ok {
+		w = p.w
+	}
 	if o, ok := w.(*stdout); ok {
 		one := [8]byte{1}
 		_, _ = unix.Write(int(o.fds[1].Fd), one[:]) // without the event, a second signal ends ksnoop
@@ -104,7 +107,7 @@ func (o *stdout) explain(err error) error {
 // name is stdout, with what it leads to where that can be found out.
 func (o *stdout) name() string {
 	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", o.fds[0].Fd)); err == nil {
-		return "stdout (" + printable(name) + ")"
+		return "stdout (" + plainName(name) + ")"
 	}
 	return "stdout"
 }

@@ -13,7 +13,7 @@ import (
 type counts struct {
 	Hits, Filtered, Matched, Delivered, Lost *uint64
 
-	NoRoom, Missed, Unreadable, Unpaired *uint64
+	NoRoom, Missed, Unreadable, Unpaired, Unread *uint64
 }
 
 // probeSummary is what was counted for one kind of event.
@@ -47,12 +47,18 @@ type sharedMisses struct {
 type account struct {
 	tallies []runtime.Tally // one for each event of the unit
 	missed  []runtime.Misses
+	// unfollowed is how many processes of a tree are not traced.
+	unfollowed uint64
 }
 
 func readAccount(session *runtime.Session) (a account, err error) {
-	if a.tallies, err = session.Tallies(); err == nil {
-		a.missed, err = session.Missed()
+	if a.tallies, err = session.Tallies(); err != nil {
+		return a, err
 	}
+	if a.missed, err = session.Missed(); err != nil {
+		return a, err
+	}
+	a.unfollowed, err = session.Unfollowed()
 	return a, err
 }
 
@@ -74,6 +80,9 @@ func newCounts(unit *compiler.Unit, n runtime.Tally) counts {
 	if unit.Collection.Maps[compiler.SwitchMap] != nil {
 		hits := n.Filtered + n.Matched
 		c.Hits, c.Filtered, c.Matched = &hits, &n.Filtered, &n.Matched
+	}
+	if n.Unread > 0 {
+		c.Unread = &n.Unread
 	}
 	return c
 }
@@ -134,7 +143,7 @@ func (p *jsonPrinter) counts(c counts) {
 		n    *uint64
 	}{
 		{"hits", c.Hits}, {"filtered", c.Filtered}, {"matched", c.Matched}, {"delivered", c.Delivered}, {"lost", c.Lost},
-		{"noroom", c.NoRoom}, {"missed", c.Missed}, {"unreadable", c.Unreadable}, {"unpaired", c.Unpaired},
+		{"noroom", c.NoRoom}, {"missed", c.Missed}, {"unreadable", c.Unreadable}, {"unpaired", c.Unpaired}, {"unread", c.Unread},
 	} {
 		if count.n != nil {
 			p.key(`"` + count.name + `"`)

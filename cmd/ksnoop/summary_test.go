@@ -50,7 +50,7 @@ func TestJSONSummary(t *testing.T) {
 		{Kind: compiler.Fexit, Probes: []*compiler.Probe{f}, N: 7},
 		{Kind: compiler.Fentry, Probes: []*compiler.Probe{f}, Uncounted: true},
 		{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{g, h}, N: 9},
-	}})
+	}, 0})
 	p := newJSON(dumpDefaults, unit, nil, "")
 	p.end(s)
 	require.Equal(t, `{"type":"summary","probes":[`+
@@ -71,7 +71,7 @@ func TestSummaryTable(t *testing.T) {
 	}), []runtime.Misses{
 		{Kind: compiler.Fexit, Probes: []*compiler.Probe{f}, N: 7},
 		{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{g, h}, N: 9},
-	}})
+	}, 0})
 	require.Equal(t, `
   FUNCTION  KIND    ATTACH        HITS  FILTERED  MATCHED  SHOWN  LOST  MISSED  NO ROOM  UNREADABLE  UNPAIRED
   f         entry   fentry           8         2        6      1     5  -             0           0         0
@@ -86,7 +86,7 @@ func TestSummaryTable(t *testing.T) {
 func TestSummaryAddsMisses(t *testing.T) {
 	unit := newCountedUnit()
 	m := runtime.Misses{Kind: compiler.Fexit, Probes: []*compiler.Probe{unit.Events[1].Probe}, N: 7}
-	s := newSummary(unit, account{tallies(unit, make([]compiler.Counters, 4)), []runtime.Misses{m, m}})
+	s := newSummary(unit, account{tallies(unit, make([]compiler.Counters, 4)), []runtime.Misses{m, m}, 0})
 	require.Nil(t, s.Probes[0].Missed)
 	require.Equal(t, uint64(14), *s.Probes[1].Missed)
 }
@@ -98,7 +98,7 @@ func TestJSONLoss(t *testing.T) {
 		Time: 123456789,
 		probeSummary: probeSummary{
 			probeName{Func: "f", Kind: "call", Attach: "kprobe.session"},
-			counts{n(9), n(1), n(8), n(5), n(3), n(0), n(2), n(4), n(6)},
+			counts{n(9), n(1), n(8), n(5), n(3), n(0), n(2), n(4), n(6), nil},
 		},
 	})
 	require.Equal(t, `{"type":"loss","time":123456789,"func":"f","kind":"call","attach":"kprobe.session",`+

@@ -19,7 +19,7 @@ func traceCommand() *cli.Command {
 		Usage:       "trace functions until interrupted (the default)",
 		ArgsUsage:   "SPEC...",
 		Description: specExamples,
-		Flags:       slices.Concat([]cli.Flag{outputFlag()}, programFlags(), talkFlags(), dumpFlags()),
+		Flags:       slices.Concat([]cli.Flag{outputFlag()}, programFlags(), boundFlags(), talkFlags(), dumpFlags()),
 		Action:      trace,
 	}
 }
@@ -33,6 +33,11 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	run, err := openTracing(c)
+	if err != nil {
+		return err
+	}
+	defer run.ready.close()
 	unit, k, err := prepare(c)
 	if err != nil {
 		return err
@@ -59,35 +64,44 @@ func trace(c *cli.Context) error {
 	defer func() {
 		_ = withProgress(c.App.ErrWriter, session, "detaching", len(unit.Probes()), session.Close)
 	}()
-	stopper := stopOnSignal(session)
+	stopper := stopOnSignal(session, run.command, func() { hurry(c.App.Writer) })
+	if err := run.restrict(session); err != nil {
+		return err
+	}
 	if err := attach(c, session, unit); err != nil {
 		return stopper.explain(err)
 	}
+	if err := run.begin(session); err != nil {
+		return err
+	}
 	losses := startWatch(session, unit, c.App.ErrWriter)
-	err = show(c.App.Writer, session, out, losses)
+	err = show(c.App.Writer, run.events(session), out, losses)
 	losses.stop()
+	return run.end(session, errors.Join(err, finish(c, session, unit, out, err == nil)))
+}
+
+// finish prints the account of a session; to stderr even if the output has
+// failed.
+func finish(c *cli.Context, session *runtime.Session, unit *compiler.Unit, out output, writable bool) error {
+	err := errors.Join(session.Stop(), session.Discard()) // what -n leaves, or a reader who has gone
 	if err != nil {
 		return err
 	}
-	return finish(c, session, unit, out)
-}
-
-// finish prints the account of a session that has been stopped.
-func finish(c *cli.Context, session *runtime.Session, unit *compiler.Unit, out output) error {
 	a, err := readAccount(session)
 	if err != nil {
 		return err
 	}
 	s := newSummary(unit, a)
-	out.end(s)
-	if err := out.flush(c.App.Writer); err != nil {
-		return err
+	if writable {
+		out.end(s)
+		err = out.flush(c.App.Writer)
 	}
+	say(c.App.ErrWriter, session.Unloaded())
 	reportLosses(c.App.ErrWriter, a, c.Bool("verbose"))
 	if c.Bool("summary") {
 		fmt.Fprint(c.App.ErrWriter, s)
 	}
-	return nil
+	return err
 }
 
 // prepare compiles the specs of the command line for the running kernel.
@@ -104,17 +118,13 @@ func prepare(c *cli.Context) (*compiler.Unit, *kernel, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	self, err := runtime.Self()
-	if err != nil {
-		return nil, nil, err
-	}
-	unit, err := compileTraces(c, traces, target, self)
+	unit, err := compileTraces(c, traces, target, k)
 	return unit, k, err
 }
 
-// compileTraces compiles specs for a kernel. Process self is left out, if it
-// is not 0.
-func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target, self uint32) (*compiler.Unit, error) {
+// compileTraces compiles specs for a kernel. k is nil unless that is the one
+// that runs, whose processes have been given then.
+func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target, k *kernel) (*compiler.Unit, error) {
 	w, err := wishes(c)
 	if err != nil {
 		return nil, err
@@ -123,10 +133,14 @@ func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target
 	if err != nil {
 		return nil, err
 	}
-	opts.Self = self
 	plan, err := resolve(c, traces, target, w)
 	if err != nil {
 		return nil, err
+	}
+	if k != nil {
+		if err := k.findProcesses(&opts); err != nil {
+			return nil, err
+		}
 	}
 	return compiler.Compile(plan.Probes, opts)
 }
@@ -172,7 +186,7 @@ func warnUntraced(w io.Writer, errs []error) {
 
 // show prints events until the session is stopped. Text is written when no
 // more events wait, or when much has gathered.
-func show(w io.Writer, session *runtime.Session, out output, losses *watch) error {
+func show(w io.Writer, session eventSource, out output, losses *watch) error {
 	const much = 64 << 10
 	out.begin()
 	for ev := new(runtime.Event); ; {

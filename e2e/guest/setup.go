@@ -16,6 +16,7 @@ var mounts = []struct{ fstype, dir string }{
 	{"devtmpfs", "/dev"},
 	{"tmpfs", "/tmp"},
 	{"bpf", "/sys/fs/bpf"},
+	{"cgroup2", "/sys/fs/cgroup"},
 	{"debugfs", "/sys/kernel/debug"},
 	{"tracefs", "/sys/kernel/tracing"},
 }

@@ -22,6 +22,7 @@
 //	jq [-rsn] FILTER FILE                     write to stdout what jq's FILTER makes of FILE
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
+//	cgroup-id DIR VAR                         set VAR to the id of a cgroup
 //	info-all                                  ksnoop info ends for every function of the kernel
 //	ids                                       remember the kernel's programs, maps, links and tracefs events
 //	ids same                                  nothing has been added to them
@@ -76,6 +77,7 @@ func Params(dir string) (testscript.Params, error) {
 			"jq":           positive(filter),
 			"status":       positive(status),
 			"peak":         positive(peak),
+			"cgroup-id":    positive(cgroupID),
 			"info-all":     positive(infoAll),
 			"pipe":         positive(pipeCommand),
 			"account":      positive(account),

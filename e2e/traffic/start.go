@@ -23,11 +23,15 @@ func (o *options) start(tid int) error {
 	if o.wait == "" {
 		return nil
 	}
-	// access, because none of the kinds counts it.
-	for unix.Access(o.wait, unix.F_OK) != nil {
+	awaitFile(o.wait)
+	return nil
+}
+
+// awaitFile waits for a file: by access, because none of the kinds counts it.
+func awaitFile(name string) {
+	for unix.Access(name, unix.F_OK) != nil {
 		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
 // writeNumber writes a line to a file, if one is wanted.

@@ -4,7 +4,8 @@
 // can count: each kind makes exactly n of them, with a known size, by raw
 // system calls. It prints nothing.
 //
-//	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE] [ARGUMENT]
+//	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE]
+//		[-comm NAME] [-cgroup DIRECTORY] [-uid N] [ARGUMENT]
 //
 // The Go runtime makes calls of its own at its start, so tests tell the calls
 // by their size or by the process, not by their total.
@@ -25,17 +26,26 @@ import (
 // its function.
 var kinds = map[string]func(*options) error{
 	"blocked":   blocked,
+	"contained": contained,
+	"container": container,
+	"die":       die,
 	"dummy":     dummy,
 	"eagain":    eagain,
 	"escapes":   escapes,
+	"exit":      exit,
+	"family":    family,
+	"inherited": inherited,
+	"interrupt": interrupt,
 	"open":      open,
 	"poll":      poll,
 	"read":      read,
+	"ready-fd":  readyFD,
 	"sleep":     sleep,
 	"sockopt":   sockopt,
 	"stat":      stat,
 	"task-work": taskWork,
 	"tcp":       tcp,
+	"term":      term,
 	"threads":   threads,
 	"udp":       udp,
 	"write":     write,
@@ -50,6 +60,11 @@ type options struct {
 	arg  string
 
 	pid, tid, wait string // see start
+
+	comm, cgroup string // see become
+	uid          int
+	hold         string // see family
+	ancestor     int    // of a process of family: its parent at first
 }
 
 // Main runs the command and exits. The calls come from one thread unless the
@@ -76,6 +91,9 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.become(); err != nil {
+		return err
+	}
 	if err := kind(o); err != nil {
 		return fmt.Errorf("make %s traffic: %w", name, err)
 	}
@@ -92,6 +110,11 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.file, "file", "", "file to use instead of the kind's own")
 	flags.StringVar(&o.pid, "pid", "", "file to write the process id to")
 	flags.StringVar(&o.tid, "tid", "", "file to write the id of the thread that makes the first call to")
+	flags.StringVar(&o.comm, "comm", "", "name to take")
+	flags.StringVar(&o.cgroup, "cgroup", "", "directory of the cgroup to move to")
+	flags.IntVar(&o.uid, "uid", 0, "user to become")
+	flags.StringVar(&o.hold, "hold", "", "file that the second process makes")
+	flags.IntVar(&o.ancestor, "ancestor", 0, "")
 	flags.StringVar(&o.wait, "wait", "", "file to wait for before the first call")
 	if err := flags.Parse(args); err != nil {
 		return nil, err

@@ -1,0 +1,18 @@
+//go:build linux
+
+package script
+
+import (
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// cgroupID finds the id of a cgroup: the inode number of its directory.
+func cgroupID(ts *testscript.TestScript, args []string) {
+	usage(ts, len(args) == 2, "cgroup-id DIR VAR")
+	var st unix.Stat_t
+	ts.Check(unix.Stat(ts.MkAbs(args[0]), &st))
+	ts.Setenv(args[1], strconv.FormatUint(st.Ino, 10))
+}

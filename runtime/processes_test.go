@@ -1,0 +1,34 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFamily(t *testing.T) {
+	tasks := []Task{
+		{TID: 1, PID: 1, Number: 1},
+		{TID: 40, PID: 40, Parent: 30, Number: 4}, // before its parent
+		{TID: 10, PID: 10, Parent: 1, Number: 2},
+		{TID: 11, PID: 10, Parent: 1, Number: 9},
+		{TID: 30, PID: 30, Parent: 10, Number: 3},
+		{TID: 31, PID: 31, Parent: 1, Number: 5},
+	}
+	pids := func(found []Task) (pids []uint32) {
+		for _, t := range found {
+			pids = append(pids, t.PID)
+		}
+		return pids
+	}
+	require.Equal(t, []uint32{10, 30, 40}, pids(family(tasks, 10, nil)))
+	require.Equal(t, []uint32{40}, pids(family(tasks, 10, map[uint32]bool{10: true, 30: true})))
+	require.Equal(t, []uint32{31}, pids(family(tasks, 31, nil)))
+	require.Empty(t, family(tasks, 11, nil))
+
+	found, ok := findTask(tasks, 4)
+	require.True(t, ok)
+	require.Equal(t, uint32(40), found.PID)
+	_, ok = findTask(tasks, 40)
+	require.False(t, ok)
+}
