@@ -2,9 +2,13 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# What no event passes through need not be fast: without inlining it is smaller.
+COLD := fmt reflect time text/template/... github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/...
+
 # The static binary. The tag leaves out what would make manuals of the help.
 ksnoop: FORCE
-	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./cmd/ksnoop
+	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)" \
+		$(COLD:%=-gcflags=%=-l) -o $@ ./cmd/ksnoop
 
 # Everything, on five kernels where virtual machines can be had.
 test: deps

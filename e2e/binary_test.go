@@ -13,6 +13,9 @@ import (
 
 // The binary is static and small, so that it can be copied anywhere.
 func TestBinary(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	require.NoError(t, err)
+	require.Contains(t, string(makefile), "COLD := "+cold+"\n", "it is the same binary")
 	path := filepath.Join(t.TempDir(), "ksnoop")
 	build(t, "build", "-o", path, "../cmd/ksnoop")
 	info, err := os.Stat(path)

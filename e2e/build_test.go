@@ -17,11 +17,18 @@ import (
 func build(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	dependOnSources(t)
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{verb, "-trimpath", "-tags=urfave_cli_no_docs", "-ldflags=-s -w"}, args...)...)
+	flags := []string{verb, "-trimpath", "-tags=urfave_cli_no_docs", "-ldflags=-s -w"}
+	for _, p := range strings.Fields(cold) {
+		flags = append(flags, "-gcflags="+p+"=-l")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s: %s", cmd, out)
 }
+
+// cold is the packages that need not be fast, as in the Makefile.
+const cold = "fmt reflect time text/template/... github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/..."
 
 // dependOnSources looks at every source of the module. go test remembers what a
 // test has looked at, and does not take the result from its cache when one of
