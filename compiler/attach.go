@@ -69,6 +69,9 @@ func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error)
 	if c.refuse == "" && crowd.programs > trampolinePrograms {
 		c.refuse = fmt.Sprintf("a trampoline takes %d programs, and there are %d for this function", trampolinePrograms, crowd.programs)
 	}
+	if p.Func.Tracepoint && p.Func.Module != "" && f.NoModules != "" {
+		return Attach{}, fmt.Errorf("attach tp_btf to %s: %s", p.Func.Name, f.NoModules)
+	}
 	if p.Func.Tracepoint {
 		return Attach{Entry: TpBTF, Reason: "it is a tracepoint"}, nil
 	}

@@ -228,3 +228,25 @@ func (t *Target) symbols(name string) []kallsyms.Symbol {
 	}
 	return t.Symbols.Lookup(name)
 }
+
+// implSuffix is behind the name under which BTF has all arguments of a function
+// that BPF programs call with fewer: the verifier adds the others
+// (KF_IMPLICIT_ARGS, 7.0). There is no code of that name.
+const implSuffix = "_impl"
+
+// whole is a prototype with the arguments that BTF has elsewhere.
+func (c *candidates) whole(proto *btf.FuncProto) *btf.FuncProto {
+	name := kallsyms.Base(c.trace.Func.Name) + implSuffix
+	if c.target.Symbols == nil || len(c.target.symbols(name)) > 0 {
+		return proto
+	}
+	for _, f := range funcsByName(c.from, name) {
+		all, ok := f.Type.(*btf.FuncProto)
+		if ok && len(all.Params) > len(proto.Params) && slices.EqualFunc(all.Params[:len(proto.Params)], proto.Params, sameParam) {
+			return all
+		}
+	}
+	return proto
+}
+
+func sameParam(a, b btf.FuncParam) bool { return a.Name == b.Name }

@@ -48,6 +48,8 @@ func refusal(fn *Function, f Features) string {
 	switch {
 	case !f.Trampoline:
 		return "this kernel has no BPF trampolines"
+	case fn.Module != "" && f.NoModules != "":
+		return f.NoModules
 	case noTrampoline[fn.Name]:
 		return "the kernel denies this function to fentry"
 	case fn.Type.Name != fn.Symbol:

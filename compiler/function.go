@@ -72,6 +72,7 @@ func FindFunction(trace *spec.Trace, target *Target) (*Function, error) {
 	if !ok {
 		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has no prototype in BTF", name)
 	}
+	proto = c.whole(proto)
 	sig, err := place(proto, target.Arch)
 	if err != nil {
 		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has a signature that BTF does not describe: %v", name, err)

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"github.com/cilium/ebpf/btf"
+	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -93,7 +94,8 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 		case spec.IsGlob(t.Func.Name):
 			globs = append(globs, t.Func.Name)
 		default:
-			names[kallsyms.Base(t.Func.Name)] = true
+			base := kallsyms.Base(t.Func.Name)
+			names[base], names[base+implSuffix] = true, true
 		}
 		for _, item := range t.AllItems() {
 			spec.Walk(item.Value, func(e spec.Expr) {
@@ -104,6 +106,7 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 		}
 	}
 	return func(name string) bool {
-		return names[kallsyms.Base(name)] || names[name] || matchesAny(globs, name)
+		return names[kallsyms.Base(name)] || names[name] || matchesAny(globs, name) ||
+			matchesAny(globs, strings.TrimSuffix(name, implSuffix))
 	}
 }

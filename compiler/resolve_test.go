@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
 // What a spec that does not fit the kernel is told.
@@ -210,6 +211,32 @@ func TestAttachKinds(t *testing.T) {
 	}
 }
 
+// Who may not have trampolines in modules gets another kind there, or the
+// reason.
+func TestNoModules(t *testing.T) {
+	f := withTrampoline
+	f.NoModules = "fentry in a module takes more"
+	probe := func() *Probe {
+		p := mustResolve(t, newTarget(t, withTrampoline), "read(count)")
+		require.Equal(t, Fentry, p.Attach.Entry)
+		return p
+	}
+	a, err := chooseAttach(probe(), f, "", crowd{functions: 1})
+	require.NoError(t, err)
+	require.Equal(t, Fentry, a.Entry) // of the kernel itself
+	p := probe()
+	p.Func.Module = "dummy"
+	a, err = chooseAttach(p, f, "", crowd{functions: 1})
+	require.NoError(t, err)
+	require.Equal(t, Kprobe, a.Entry)
+	require.Equal(t, f.NoModules, a.Reason)
+	_, err = chooseAttach(p, f, Fentry, crowd{functions: 1})
+	require.EqualError(t, err, "attach fentry to read: fentry in a module takes more")
+	p.Func.Tracepoint = true
+	_, err = chooseAttach(p, f, "", crowd{functions: 1})
+	require.EqualError(t, err, "attach tp_btf to read: fentry in a module takes more")
+}
+
 // The kernel follows the returns of a function for a few links alone.
 func TestManyReturns(t *testing.T) {
 	trace, err := spec.Parse("read(count, return)")
@@ -267,4 +294,20 @@ func TestResultInMemory(t *testing.T) {
 		require.NoError(t, r.run(r.unit.Collection.Programs[a.Program].Instructions, r.alloc(regs)))
 	}
 	require.ElementsMatch(t, []string{"entry x=7", "return return=4096 bytes of 9000"}, r.shown())
+}
+
+// BTF has the arguments that the verifier adds to a call under another name,
+// unless there is a function of that name.
+func TestImplicitArguments(t *testing.T) {
+	target := newTarget(t, withTrampoline,
+		function("nothing_impl", fixtureVoid, param("aux", ptr(tDev))),
+		function("free_impl", fixtureVoid, param("b", ptr(tBuf)), param("data", ptr(fixtureVoid)), param("aux", ptr(tDev))))
+	require.Len(t, mustResolve(t, target, "nothing").Func.Params, 1)
+	require.Len(t, mustResolve(t, target, "free").Func.Params, 2, "its arguments are others")
+	symbols, err := kallsyms.Read(strings.NewReader(fixtureSymbols+"ffffffff81002000 T nothing_impl\n"), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	require.Empty(t, mustResolve(t, target, "nothing").Func.Params)
+	keep := Symbols([]*spec.Trace{mustResolve(t, target, "nothing").Trace})
+	require.True(t, keep("nothing_impl"))
 }

@@ -50,6 +50,9 @@ type Features struct {
 	// NoKprobe says why kprobes and kretprobes cannot be made, although the
 	// kernel has them: perf_event_paranoid; "" if they can.
 	NoKprobe string
+	// NoModules says why fentry and tp_btf cannot be had in modules, although
+	// they can be in the kernel; "" if they can.
+	NoModules string
 	// KprobeMulti: one link puts a program on many functions, with a cookie
 	// for each (kprobe.multi and kretprobe.multi; 6.12 of Debian's kernels).
 	KprobeMulti bool

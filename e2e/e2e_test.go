@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if guest.IsInit() {
 		guest.Init()
 	}
-	testscript.Main(m, map[string]func(){"confine": confine.Main, "traffic": traffic.Main})
+	testscript.Main(m, map[string]func(){"as": script.As, "confine": confine.Main, "traffic": traffic.Main})
 }
 
 // TestGuest runs inside a virtual machine: the tests that trace in their own

@@ -50,13 +50,13 @@ func (k *Kernel) Features() (compiler.Features, error) {
 		return compiler.Features{}, err
 	}
 	f := promised(v, k.types)
-	f.Preemptible = preemptible(v, build, os.ReadFile)
-	// Programs count, too, and EPERM would be taken for a lack of
-	// capabilities.
-	_ = raiseLockedMemory()
-	if k.tryTrampoline(&f) {
+	f.Preemptible = preemption(v, build, os.ReadFile).Possible
+	// EPERM for a lack of memory would be taken for one of capabilities.
+	lockable(v)
+	if k.tryTrampoline(&f) || ReadPrivileges().Refusal() == "" {
 		tryMulti(&f)
 		f.NoKprobe = kprobeRefusal()
+		f.NoModules = modulesRefusal()
 	}
 	return f, nil
 }

@@ -58,10 +58,10 @@ func (s *Session) attachReturn(prog *ebpf.Program, done *attached) (err error) {
 // it is attached.
 func (s *Session) Notes() []string {
 	if len(s.limited) == 0 {
-		return nil
+		return s.notes
 	}
-	return []string{fmt.Sprintf("the kretprobes on %s follow only as many calls at a time as the kernel's default, which can be one for each CPU: "+
-		"to ask for more takes tracefs (%v)", strings.Join(s.limited, ", "), s.limitedBy)}
+	return append(s.notes, fmt.Sprintf("the kretprobes on %s follow only as many calls at a time as the kernel's default, which can be one for each CPU: "+
+		"to ask for more takes tracefs, %s", strings.Join(s.limited, ", "), tracefsCure(s.limitedBy)))
 }
 
 // textSymbol is where the kernel's text begins. The name is there once.

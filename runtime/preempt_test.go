@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPreemptible(t *testing.T) {
+func TestPreemption(t *testing.T) {
 	const debugfs, cmdline = "/sys/kernel/debug/sched/preempt", "/proc/cmdline"
 	old, lazy := version{6, 12}, version{6, 18}
 	for _, tc := range []struct {
@@ -34,6 +34,6 @@ func TestPreemptible(t *testing.T) {
 			}
 			return nil, os.ErrPermission
 		}
-		require.Equal(t, tc.want, preemptible(tc.v, tc.build, read), tc.name)
+		require.Equal(t, tc.want, preemption(tc.v, tc.build, read).Possible, tc.name)
 	}
 }

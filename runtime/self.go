@@ -1,33 +1,47 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 )
-
-// initialPIDNamespace is the name of the namespace in which the kernel's
-// helpers count processes (PROC_PID_INIT_INO in include/linux/proc_ns.h).
-const initialPIDNamespace = "pid:[4026531836]"
 
 // Self is the process id of this process as BPF programs see it. In a
 // container that differs from os.Getpid, and a program is asked.
 func Self() (uint32, error) {
-	ns, err := os.Readlink("/proc/self/ns/pid")
-	if err == nil && ns == initialPIDNamespace {
-		return uint32(os.Getpid()), nil
-	}
-	id, err := askSelf()
-	if err != nil {
-		return 0, fmt.Errorf("ask the kernel for the process id of ksnoop: %w", err)
-	}
-	return id, nil
+	pid, _, err := selfIDs()
+	return pid, err
 }
 
-// askSelf runs a program of this process's own that tells the id.
-func askSelf() (uint32, error) {
+// SelfThread is the id of this thread as BPF programs see it.
+func SelfThread() (uint32, error) {
+	_, tid, err := selfIDs()
+	return tid, err
+}
+
+func selfIDs() (pid, tid uint32, err error) {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err == nil && ns == initialPIDNamespace {
+		return uint32(os.Getpid()), uint32(unix.Gettid()), nil
+	}
+	ids, err := askSelf()
+	if errors.Is(err, unix.EPERM) {
+		if why := ReadPrivileges().Refusal(); why != "" {
+			err = errors.New(why)
+		}
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("ask the kernel for the process id of ksnoop: %w", err)
+	}
+	return uint32(ids >> 32), uint32(ids), nil
+}
+
+// askSelf runs a program that tells the ids of the thread that runs it.
+func askSelf() (uint64, error) {
 	result, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	if err != nil {
 		return 0, err
@@ -54,5 +68,5 @@ func askSelf() (uint32, error) {
 	if err := result.Lookup(uint32(0), &pidtid); err != nil {
 		return 0, err
 	}
-	return uint32(pidtid >> 32), nil
+	return pidtid, nil
 }

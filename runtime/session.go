@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -42,6 +43,7 @@ type Session struct {
 	groups    int      // of events in tracefs
 	limited   []string // functions whose kretprobes have fewer return instances than asked for,
 	limitedBy error    // and why
+	notes     []string // see Notes
 
 	modules map[string]uint64 // of what is attached, see moduleID
 }
@@ -50,25 +52,33 @@ type Session struct {
 // and CAP_PERFMON. If the verifier refuses a program, the error is a
 // [*VerifierError].
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
-	// If it cannot be raised, the maps may still fit.
-	limit := raiseLockedMemory()
 	if locked(os.ReadFile) {
 		return nil, fmt.Errorf("load the programs: %w", errLockdown)
 	}
-	coll, err := ebpf.NewCollectionWithOptions(u.Collection, ebpf.CollectionOptions{Cache: k.cache})
+	limit := lockableHere()
+	s := &Session{unit: u, kernel: k, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}
+	for _, size := range ringSizes(u, limit) {
+		s.coll, err = ebpf.NewCollectionWithOptions(withRing(u.Collection, size), ebpf.CollectionOptions{Cache: k.cache})
+		if err == nil && size != 0 {
+			s.notes = append(s.notes, memlockNote(u.Collection.Maps[compiler.EventsMap].MaxEntries, size, limit))
+		}
+		if !errors.Is(err, unix.EPERM) {
+			break
+		}
+	}
 	if err != nil {
-		return nil, loadError(u.Collection, err, limit)
+		return nil, loadError(u.Collection, err, limit, ReadPrivileges())
 	}
 	defer func() {
 		if err != nil {
-			coll.Close()
+			s.coll.Close()
 		}
 	}()
-	ring, err := ringbuf.NewReader(coll.Maps[compiler.EventsMap])
+	s.ring, err = ringbuf.NewReader(s.coll.Maps[compiler.EventsMap])
 	if err != nil {
 		return nil, fmt.Errorf("open the ring buffer: %w", err)
 	}
-	return &Session{unit: u, kernel: k, coll: coll, ring: ring, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}, nil
+	return s, nil
 }
 
 // Close detaches, see [Session.Detach], and frees everything.

@@ -37,7 +37,7 @@ func (k *Kernel) Tasks() ([]Task, error) {
 	}}}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: k.cache})
 	if err != nil {
-		return nil, loadError(spec, err, nil)
+		return nil, loadError(spec, err, lockableHere(), ReadPrivileges())
 	}
 	defer coll.Close()
 	tasks, err := readTasks(coll.Programs["tasks"])

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/cilium/ebpf"
 )
 
 // tracefsDirs is where tracefs may be: its own place, and below debugfs, which
@@ -26,9 +28,21 @@ func openTracefs(name string) (*os.File, error) {
 		errs = append(errs, err)
 	}
 	if errors.Is(errs[0], os.ErrPermission) {
-		return nil, fmt.Errorf("%w: tracefs is root's", errs[0])
+		return nil, fmt.Errorf("%w: tracefs is root's (CAP_DAC_READ_SEARCH reads it, too)", errs[0])
 	}
 	return nil, fmt.Errorf("%w: tracefs is not mounted (mount -t tracefs tracefs %s)", errs[0], tracefsDirs[0])
+}
+
+// tracefsCure says why tracefs cannot be written to, and what would change
+// that.
+func tracefsCure(err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return "which is root's to write (permission denied)"
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, ebpf.ErrNotSupported):
+		return "which is not mounted (mount -t tracefs tracefs " + tracefsDirs[0] + ")"
+	}
+	return "which answers: " + err.Error()
 }
 
 // Hooks calls visit with each function that fentry, kprobe.multi and

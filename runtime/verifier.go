@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"math"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -40,9 +40,9 @@ func (e *VerifierError) Format(f fmt.State, verb rune) {
 	io.WriteString(f, e.Error())
 }
 
-// loadError explains why a collection could not be loaded. limit is why the
-// limit of locked memory could not be raised, if so.
-func loadError(c *ebpf.CollectionSpec, err, limit error) error {
+// loadError explains why a collection could not be loaded, where maps may take
+// a limit of memory, to a process with these privileges.
+func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) error {
 	var refused *ebpf.VerifierError
 	switch {
 	case errors.As(err, &refused) && refusedByLockdown(refused.Log):
@@ -54,10 +54,14 @@ func loadError(c *ebpf.CollectionSpec, err, limit error) error {
 			e.Listing = fmt.Sprint(p.Instructions)
 		}
 		return e
-	case errors.Is(err, unix.EPERM) && limit != nil && mayLoad(os.ReadFile):
-		return noLockedMemory(c, err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("load the programs: %s", denied(os.ReadFile))
+		if why := p.Refusal(); why != "" {
+			return errors.New("load the programs: the kernel does not permit it: " + why)
+		}
+		if limit < math.MaxUint64 {
+			return &LockedMemoryError{limit}
+		}
+		return errors.New("load the programs: the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: its lockdown or a security module must allow it")
 	case errors.Is(err, unix.ENOMEM):
 		return noMemory(c, err)
 	}

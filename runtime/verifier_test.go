@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -16,21 +17,34 @@ func TestLoadError(t *testing.T) {
 		"other":       {},
 	}}
 	refused := &ebpf.VerifierError{Cause: unix.EINVAL, Log: []string{"0: (95) exit", "R0 !read_ok"}}
-	err := loadError(spec, fmt.Errorf("program fentry on a: %w", refused), nil)
+	err := loadError(spec, fmt.Errorf("program fentry on a: %w", refused), math.MaxUint64, Privileges{})
 	require.EqualError(t, err, "load fentry on a: the kernel's verifier refused the program, which is a bug of ksnoop: "+refused.Error())
 	require.ErrorIs(t, err, unix.EINVAL)
 	long := fmt.Sprintf("%+v", err)
 	require.Contains(t, long, "; a->b")
 	require.Contains(t, long, "R0 !read_ok")
 
-	err = loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: unix.E2BIG}), nil)
-	require.EqualError(t, err, "load the programs: program other: : argument list too long")
-	err = loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: unix.EPERM}), nil)
-	require.ErrorContains(t, err, "load the programs: the kernel does not permit it")
+	able := Privileges{BPF: true, Perfmon: true}
+	for _, tc := range []struct {
+		cause error
+		limit uint64
+		Privileges
+		want string
+	}{
+		{unix.EPERM, math.MaxUint64, Privileges{Perfmon: true}, "load the programs: the kernel does not permit it: " + Privileges{Perfmon: true}.Refusal()},
+		{unix.EPERM, 64 << 10, able, "load the programs: their maps take more than the limit of locked memory, 64 KiB, and before Linux 5.11 it counts maps: " +
+			"raise it (ulimit -l unlimited), or give ksnoop CAP_SYS_RESOURCE"},
+		{unix.EPERM, math.MaxUint64, able, "load the programs: the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: " +
+			"its lockdown or a security module must allow it"},
+		{unix.E2BIG, math.MaxUint64, able, "load the programs: program other: : argument list too long"},
+	} {
+		err := loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: tc.cause}), tc.limit, tc.Privileges)
+		require.EqualError(t, err, tc.want)
+	}
 	refused.Log = []string{"0: (85) call bpf_probe_read_kernel#113", ""}
 	for _, line := range []string{"unknown func bpf_probe_read_kernel#113", "program of this type cannot use helper bpf_probe_read#4"} {
 		refused.Log[1] = line
-		require.ErrorIs(t, loadError(spec, fmt.Errorf("program other: %w", refused), nil), errLockdown)
+		require.ErrorIs(t, loadError(spec, fmt.Errorf("program other: %w", refused), math.MaxUint64, able), errLockdown)
 	}
 }
 
@@ -44,7 +58,7 @@ func TestNoMemory(t *testing.T) {
 		"map calls: map create":      `the map "calls"`,
 		"program fentry on events: ": "the programs and maps",
 	} {
-		err := loadError(spec, fmt.Errorf("%s: %w", text, unix.ENOMEM), nil)
+		err := loadError(spec, fmt.Errorf("%s: %w", text, unix.ENOMEM), math.MaxUint64, Privileges{})
 		require.EqualError(t, err, "load the programs: no memory for "+want+": lower --pages, or raise the limit of the memory cgroup (memory.max)")
 	}
 }

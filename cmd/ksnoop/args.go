@@ -44,7 +44,10 @@ func parseArgs(app *cli.App, args []string) ([]string, error) {
 		}
 		return nil, err
 	}
-	if len(operands) == 0 {
+	if command == "doctor" && len(operands) > 0 {
+		return nil, usagef("doctor looks at the whole system and takes no operand %q (ksnoop doctor --help explains more)", operands[0])
+	}
+	if len(operands) == 0 && command != "doctor" {
 		return nil, noOperand(command)
 	}
 	return slices.Concat([]string{command}, options, []string{"--"}, operands), nil

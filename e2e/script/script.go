@@ -5,7 +5,9 @@
 //	trace OUT ARGS...                         start ksnoop trace ARGS, return once it is attached;
 //	                                          its output goes to OUT, its messages to OUT.err;
 //	                                          -pipe: to a pipe that nobody reads, see pipe;
-//	                                          -confine OPTIONS: under these of command confine
+//	                                          -confine OPTIONS: under these of command confine;
+//	                                          -as CAPS: as command as would run it
+//	exec as CAPS COMMAND...                   run it as an ordinary user with these capabilities alone
 //	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N;
 //	                                          -signal none: it ends by itself
 //	trace-signal STOP|CONT OUT                halt it, and let it go on

@@ -15,7 +15,7 @@ func status(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) > 1, "status N COMMAND...")
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	cmd := exec.Command("/bin/"+args[1], args[2:]...)
+	cmd := exec.Command(args[1], args[2:]...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

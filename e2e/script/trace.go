@@ -29,14 +29,16 @@ func trace(ts *testscript.TestScript, args []string) {
 	flags := flag.NewFlagSet("trace", flag.ContinueOnError)
 	piped := flags.Bool("pipe", false, "")
 	confine := flags.String("confine", "", "")
+	who := flags.String("as", "", "")
 	ts.Check(flags.Parse(args))
 	args = flags.Args()
-	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] OUT ARGS...")
+	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] [-as CAPS] OUT ARGS...")
 	out := ts.MkAbs(args[0])
 	t := &tracer{name: args[0], ended: make(chan struct{}), stderr: out + ".err"}
 	stdout, err := t.open(out, *piped)
 	ts.Check(err)
-	ts.Check(t.start(stdout, ts.MkAbs("."), traceCommand(*confine, args[1:])))
+	t.cmd = asUser(*who, traceCommand(*confine, args[1:])...)
+	ts.Check(t.start(stdout, ts.MkAbs(".")))
 	ts.Defer(func() {
 		t.cmd.Process.Kill()
 		<-t.ended
@@ -69,15 +71,14 @@ func (t *tracer) open(out string, piped bool) (stdout *os.File, err error) {
 	return stdout, err
 }
 
-// start starts a command line, and closes its output here.
-func (t *tracer) start(stdout *os.File, dir string, command []string) error {
+// start starts the command, and closes its output here.
+func (t *tracer) start(stdout *os.File, dir string) error {
 	defer stdout.Close()
 	stderr, err := os.Create(t.stderr)
 	if err != nil {
 		return err
 	}
 	defer stderr.Close()
-	t.cmd = exec.Command(command[0], command[1:]...)
 	t.cmd.Dir, t.cmd.Stdout, t.cmd.Stderr = dir, stdout, stderr
 	if err := t.cmd.Start(); err != nil {
 		return err

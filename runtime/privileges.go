@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"bytes"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Privileges is what this process may do by its credentials and where it runs.
+type Privileges struct {
+	UID int
+	// The capabilities in force. CAP_SYS_ADMIN includes CAP_BPF and
+	// CAP_PERFMON.
+	BPF, Perfmon, SysAdmin, SysResource, Syslog, DACReadSearch bool
+	// UserNamespace: the capabilities are those of a user namespace, which
+	// the kernel does not accept for BPF.
+	UserNamespace bool
+	// PIDNamespace: process ids here differ from those that the kernel's
+	// programs see.
+	PIDNamespace bool
+	Seccomp      bool // there is a filter of system calls
+	Refused      bool // bpf(2) is refused in spite of the capabilities
+}
+
+// ReadPrivileges finds out what this process may do.
+func ReadPrivileges() Privileges {
+	p := Privileges{UID: os.Geteuid()}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if unix.Capget(&header, &data[0]) == nil {
+		has := func(c int) bool { return data[c/32].Effective>>(c%32)&1 != 0 }
+		p.SysAdmin = has(unix.CAP_SYS_ADMIN)
+		p.BPF, p.Perfmon = p.SysAdmin || has(unix.CAP_BPF), p.SysAdmin || has(unix.CAP_PERFMON)
+		p.SysResource, p.Syslog = has(unix.CAP_SYS_RESOURCE), has(unix.CAP_SYSLOG)
+		p.DACReadSearch = has(unix.CAP_DAC_READ_SEARCH) || has(unix.CAP_DAC_OVERRIDE)
+	}
+	p.UserNamespace = !sameNamespace("user", initialUserNamespace)
+	p.PIDNamespace = !sameNamespace("pid", initialPIDNamespace)
+	status, _ := os.ReadFile("/proc/self/status")
+	p.Seccomp = bytes.Contains(status, []byte("\nSeccomp:\t2\n"))
+	p.Refused = p.BPF && !p.UserNamespace && bpfRefused()
+	return p
+}
+
+// Names of the initial namespaces (PROC_USER_INIT_INO and PROC_PID_INIT_INO in
+// include/linux/proc_ns.h). The kernel's helpers count processes in the second.
+const (
+	initialUserNamespace = "user:[4026531837]"
+	initialPIDNamespace  = "pid:[4026531836]"
+)
+
+// sameNamespace says whether this process is in a namespace. Where /proc does
+// not tell it is taken to be.
+func sameNamespace(kind, name string) bool {
+	ns, err := os.Readlink("/proc/self/ns/" + kind)
+	return err != nil || ns == name
+}
+
+// bpfRefused asks bpf(2) for something that there is not: EINVAL to those who
+// may use it.
+func bpfRefused() bool {
+	const nothing = 1 << 30
+	_, _, errno := unix.Syscall(unix.SYS_BPF, nothing, 0, 0)
+	return errno == unix.EPERM || errno == unix.EACCES
+}
+
+// Refusal says why the kernel does not let this process load programs, and what
+// would change that; "" if its privileges do.
+func (p Privileges) Refusal() string {
+	const needs = "ksnoop needs CAP_BPF and CAP_PERFMON, or root"
+	var lacks []string
+	if !p.BPF {
+		lacks = append(lacks, "CAP_BPF")
+	}
+	if !p.Perfmon {
+		lacks = append(lacks, "CAP_PERFMON")
+	}
+	switch {
+	case p.UserNamespace:
+		return needs + ", outside of this user namespace, whose capabilities do not count: run it in the initial one"
+	case len(lacks) > 0:
+		return needs + ", and lacks " + strings.Join(lacks, " and ") +
+			": run it with sudo, or setcap cap_bpf,cap_perfmon+ep its file, or start the container with --cap-add BPF --cap-add PERFMON"
+	case p.Refused && p.Seccomp:
+		return "it has the capabilities, but a seccomp filter refuses bpf(2): let the container's profile allow bpf and perf_event_open"
+	case p.Refused:
+		return "it has the capabilities, but a security module refuses bpf(2): let its policy allow that"
+	}
+	return ""
+}

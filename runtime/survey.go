@@ -1,0 +1,123 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Survey is what can be seen of the system without attaching anything.
+type Survey struct {
+	Release, Build string
+	Preemption     Preemption
+	Privileges     Privileges
+	Types          error // why there are no types of the kernel
+	ModuleTypes    int   // modules that have types
+	Settings       []Setting
+	Lockdown       string // none, integrity or confidentiality; "": not known
+	Tracefs        error  // why its files cannot be read
+	Debugfs        error
+	Addresses      error  // why those of symbols are not shown
+	Modules        string // why there is no fentry in modules
+	CountsLocked   bool   // maps count against LockedMemory, in bytes
+	LockedMemory   uint64
+	Ring           error // why there is no ring buffer
+}
+
+// Setting is a sysctl, or a file of another kind that holds one word.
+type Setting struct {
+	Name, Value string // "": it cannot be read,
+	Err         error  // and why
+}
+
+// settings are files that say what the kernel lets users trace.
+var settings = []struct{ name, file string }{
+	{"kernel.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"},
+	{"kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"},
+	{"kernel.kptr_restrict", "/proc/sys/kernel/kptr_restrict"},
+	{"kernel.ftrace_enabled", "/proc/sys/kernel/ftrace_enabled"},
+	{"kprobes/enabled", "/sys/kernel/debug/kprobes/enabled"},
+	{"net.core.bpf_jit_enable", "/proc/sys/net/core/bpf_jit_enable"},
+}
+
+// NewSurvey looks at the running system. Any user may.
+func NewSurvey() (*Survey, error) {
+	v, build, err := release()
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{
+		Build:        build,
+		Release:      releaseName(),
+		Preemption:   preemption(v, build, os.ReadFile),
+		Privileges:   ReadPrivileges(),
+		Lockdown:     lockdown(os.ReadFile),
+		CountsLocked: v.countsLocked(),
+		LockedMemory: lockable(v),
+		Modules:      modulesRefusal(),
+		Ring:         tryRing(),
+		Debugfs:      readable("/sys/kernel/debug/kprobes/enabled"),
+	}
+	if f, err := openTracefs("kprobe_events"); err == nil {
+		f.Close()
+	} else {
+		s.Tracefs = err
+	}
+	if _, err := readText(); err != nil {
+		s.Addresses = err
+	}
+	types, _ := filepath.Glob(typesDir + "/*")
+	s.ModuleTypes = max(0, len(types)-1)
+	for _, file := range settings {
+		b, err := os.ReadFile(file.file)
+		s.Settings = append(s.Settings, Setting{file.name, strings.TrimSpace(string(b)), err})
+	}
+	return s, nil
+}
+
+// typesDir has the types of the kernel and its modules, a file each.
+const typesDir = "/sys/kernel/btf"
+
+func releaseName() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+func readable(name string) error {
+	f, err := os.Open(name)
+	if err == nil {
+		f.Close()
+	}
+	return err
+}
+
+// lockdown reads a line like "none [integrity] confidentiality".
+func lockdown(readFile func(string) ([]byte, error)) string {
+	b, err := readFile("/sys/kernel/security/lockdown")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(b), "[")
+	mode, _, _ := strings.Cut(rest, "]")
+	return mode
+}
+
+// tryRing makes a ring buffer.
+func tryRing() error {
+	ring, err := ebpf.NewMap(&ebpf.MapSpec{Name: "try", Type: ebpf.RingBuf, MaxEntries: uint32(os.Getpagesize())})
+	switch {
+	case err == nil:
+		return ring.Close()
+	case errors.Is(err, unix.EPERM):
+		return errors.New("the kernel does not permit it")
+	}
+	return fmt.Errorf("make a ring buffer: %w", err)
+}
