@@ -25,9 +25,21 @@ func (p *program) word(dst asm.Register, base Base, fail string) {
 }
 
 // readScratch copies size bytes from the kernel address in R3.
-func (p *program) readScratch(size int) {
+func (p *program) readScratch(size int) { p.scratch(size, false) }
+
+// scratch copies size bytes from the address in R3, of the kernel or of the
+// process.
+func (p *program) scratch(size int, user bool) {
 	p.move(asm.R1, asm.RFP, spScratch)
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)), asm.FnProbeReadKernel.Call())
+	p.emit(asm.Mov.Imm(asm.R2, int32(size)), readBytes(user))
+}
+
+// readBytes is the call that copies R2 bytes from R3 to R1.
+func readBytes(user bool) asm.Instruction {
+	if user {
+		return asm.FnProbeReadUser.Call()
+	}
+	return asm.FnProbeReadKernel.Call()
 }
 
 // base puts the pointer that a path begins with into the base register.
@@ -66,7 +78,7 @@ func (p *program) walk(v *Value, direct bool, fail string) {
 			continue
 		}
 		p.move(asm.R3, p.ptr, a.Off)
-		p.readScratch(8)
+		p.scratch(8, a.User)
 		p.emit(
 			asm.JNE.Imm(asm.R0, 0, fail),
 			asm.LoadMem(p.ptr, asm.RFP, spScratch, asm.DWord),
@@ -133,7 +145,7 @@ func (p *program) readMemory(s *Scalar, a Access, fail string) {
 		p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, spScratch, asm.R1, asm.DWord))
 	}
 	p.move(asm.R3, p.ptr, a.Off)
-	p.readScratch(a.Size)
+	p.scratch(a.Size, a.User)
 	p.emit(asm.JNE.Imm(asm.R0, 0, fail), load(asm.R1, asm.RFP, spScratch, size))
 	p.extendLoaded(s)
 }

@@ -2,12 +2,13 @@ package compiler
 
 // Arch is a calling convention, in terms of struct pt_regs.
 type Arch struct {
-	Name     string
-	ArgRegs  []int16  // offsets of the argument registers
-	RetRegs  [2]int16 // offsets of the two return registers
-	SP       int16    // offset of the stack pointer
-	StackArg int      // from the stack pointer at entry to the first stack argument
-	RetSP    int      // what a return probe's stack pointer has more than at entry
+	Name      string
+	ArgRegs   []int16          // offsets of the argument registers
+	RetRegs   [2]int16         // offsets of the two return registers
+	SP        int16            // offset of the stack pointer
+	StackArg  int              // from the stack pointer at entry to the first stack argument
+	Registers map[string]int16 // offsets of all of them by name
+	RetSP     int              // what a return probe's stack pointer has more than at entry
 }
 
 // AMD64 is the System V calling convention of x86-64 (struct pt_regs of
@@ -21,4 +22,8 @@ var AMD64 = &Arch{
 	SP:       152,
 	StackArg: 8,
 	RetSP:    8,
+	Registers: map[string]int16{
+		"r15": 0, "r14": 8, "r13": 16, "r12": 24, "bp": 32, "bx": 40, "r11": 48, "r10": 56, "r9": 64, "r8": 72,
+		"ax": 80, "cx": 88, "dx": 96, "si": 104, "di": 112, "orig_ax": 120, "ip": 128, "cs": 136, "flags": 144, "sp": 152, "ss": 160,
+	},
 }

@@ -72,6 +72,9 @@ func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error)
 	if p.Func.Tracepoint && p.Func.Module != "" && f.NoModules != "" {
 		return Attach{}, fmt.Errorf("attach tp_btf to %s: %s", p.Func.Name, f.NoModules)
 	}
+	if p.Registers {
+		c.refuse, c.KprobeMulti, c.SessionIsReturn = registersReason, false, 0
+	}
 	if p.Func.Tracepoint {
 		return Attach{Entry: TpBTF, Reason: "it is a tracepoint"}, nil
 	}
@@ -84,6 +87,10 @@ func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error)
 	}
 	return c.probe(why)
 }
+
+// registersReason is why only a kprobe will do. What the multi kinds have as
+// registers is those of arguments alone (Linux 6.14).
+const registersReason = "registers, the stack and places inside of functions are for kprobes"
 
 // whyProbe is the reason not to take the cheapest kind; "" if there is none.
 func (c *attachChoice) whyProbe() string {
@@ -204,6 +211,9 @@ func ForcedKinds() []Kind { return []Kind{Fentry, Kprobe, KprobeMulti, Session} 
 func (c *attachChoice) force(kind Kind) (Attach, error) {
 	a := Attach{Entry: kind, Return: forced[kind], Reason: "asked for"}
 	why := ""
+	if c.Registers && kind != Kprobe {
+		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, registersReason)
+	}
 	switch kind {
 	case Fentry:
 		why = c.whyNoTrampoline()

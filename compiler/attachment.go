@@ -25,6 +25,8 @@ type Place struct {
 	Symbol string
 	// Addr is where to attach if the name alone does not say it; else 0.
 	Addr uint64
+	// Offset is how far behind it, in a kprobe.
+	Offset uint64
 	// Cookie is what the program gets from bpf_get_attach_cookie, in kinds
 	// that are [Kind.Multi].
 	Cookie uint64
@@ -129,7 +131,7 @@ func (u *Unit) unused(signature, symbol string) string {
 
 // places are the addresses of a probe's function.
 func (u *Unit) places(p *Probe) []Place {
-	place := Place{Probe: p, Symbol: p.Func.Symbol, Cookie: uint64(u.first[p])}
+	place := Place{Probe: p, Symbol: p.Func.Symbol, Offset: p.Offset, Cookie: uint64(u.first[p])}
 	if len(p.Func.Addrs) == 0 {
 		return []Place{place}
 	}

@@ -88,6 +88,9 @@ func (b *binder) bind(e spec.Expr) (operand, error) {
 	case *spec.Cast:
 		return b.cast(e)
 	}
+	if b.trace.Probe != nil {
+		return b.fetchExpr(e)
+	}
 	return operand{}, b.errorf(e.Span(), "%s is not a value", e)
 }
 

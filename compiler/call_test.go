@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
 // call is one call of a function in a machine.
@@ -68,7 +69,7 @@ func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string)
 	target := newTarget(t, f)
 	var traces []*spec.Trace
 	for _, s := range specs {
-		trace, err := spec.Parse(s)
+		trace, err := kprobe.ParseAny(s)
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}

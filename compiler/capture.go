@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -23,6 +24,9 @@ func (p *program) captureItem(v *Value, i int) {
 	case v.Base.Builtin == Comm:
 		p.move(asm.R1, rOut, slot.Data-p.origin)
 		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)), asm.FnGetCurrentComm.Call())
+	case v.Base.Const != nil:
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.storeConst(asm.R1, v.Base.Const)
 	case v.Scalar != nil:
 		p.captureScalar(v, slot, fault)
 	default:
@@ -43,6 +47,18 @@ func (p *program) captureItem(v *Value, i int) {
 	}
 }
 
+// storeConst stores bytes at a register, filled up to whole words.
+func (p *program) storeConst(at asm.Register, bytes []byte) {
+	for i := 0; i < len(bytes); i += 8 {
+		var word [8]byte
+		copy(word[:], bytes[i:])
+		p.emit(
+			asm.LoadImm(asm.R2, int64(binary.LittleEndian.Uint64(word[:])), asm.DWord),
+			asm.StoreMem(at, int16(i), asm.R2, asm.DWord),
+		)
+	}
+}
+
 // captureScalar stores a number as 8 bytes and leaves it in R1. What a
 // predicate was true of is not read again: it may have changed.
 func (p *program) captureScalar(v *Value, slot Slot, fault string) {
@@ -60,8 +76,10 @@ func (p *program) captureScalar(v *Value, slot Slot, fault string) {
 func (p *program) captureBytes(v *Value, slot Slot, fault string) {
 	if len(v.Path) > 0 {
 		p.walk(v, false, fault)
-		p.move(asm.R3, rBase, v.Path[len(v.Path)-1].Off)
-		p.readOut(slot.Data, slot.Cap)
+		last := v.Path[len(v.Path)-1]
+		p.move(asm.R3, rBase, last.Off)
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)), readBytes(last.User))
 		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
 		return
 	}

@@ -116,6 +116,9 @@ func (b *builder) leaf(item *spec.Item, negative bool) (Test, error) {
 	if err != nil {
 		return nil, err
 	}
+	if item.Pred != nil && item.Pred.Const.Kind == spec.CPUs {
+		return b.cpus(item, value, negative)
+	}
 	pred, err := b.predicate(item, value)
 	if err != nil {
 		return nil, err

@@ -55,6 +55,10 @@ func FindFunction(trace *spec.Trace, target *Target) (*Function, error) {
 	if trace.Tracepoint {
 		return findTracepoint(trace, target)
 	}
+	trace, err := named(trace, target)
+	if err != nil {
+		return nil, err
+	}
 	c, err := findCandidates(trace, target)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
 // FuzzCompile: whatever text resolves also compiles, and its programs end,
@@ -20,11 +21,15 @@ func FuzzCompile(f *testing.F) {
 		"visit(when.tv_sec, page.delta, page.dev->index) if page.flags & 3", "times(lhs, return.tv_nsec) if !(rhs.tv_sec == 1)",
 		`read($comm, $pid, $duration > 1ms) if buf->dev->name != "lo" || return < 0`, "bybig(big.last, n)", "large(return.first, x)",
 		"read(count) if (buf->len == 1 || return == 2) && !(buf->err || count > 7)", "tp:tick(cpu, buf->len)", "read(@jiffies, (u8)@jiffies)",
+		"p read %di $stack1 a=+0(%di):u32 +8(buf):string count:b4@2/8 if a != 5 && cpu & CPUS{0-3}", "r read $retval:s32 count +u0(ubuf):u8[4]",
+		`p read $arg* k=\"text" \-5 @jiffies+4:u16 if k ~ "te*" && count == 3`, "r:x read rv a0 s0 sa", "p 0xffffffff81000110 %dx:symbol",
+		"t tick cpu len=+0($arg2):u32", "p:d work mode:char why:s8 now if now == 1", "f read%return buf->dev->name:string $comm if comm == x",
+		"p times lhs.tv_sec:u8 rhs:u8[4] $arg1:string +8(%di):x16[3]", "r times $retval +0($retval):u32 lhs", "p visit page:%pd when.tv_nsec:ustring",
 	} {
 		f.Add(text, uint64(0xffff_8880_0000_0000))
 	}
 	f.Fuzz(func(t *testing.T, text string, word uint64) {
-		trace, err := spec.Parse(text)
+		trace, err := kprobe.ParseAny(text)
 		if err != nil {
 			return
 		}

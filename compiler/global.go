@@ -15,7 +15,7 @@ const perCPUOffsets = "__per_cpu_offset"
 // global binds a variable. Its address is that of this boot of the kernel.
 func (b *binder) global(e *spec.Global) (operand, error) {
 	name := e.Name.Name
-	addr, err := b.address(e, name)
+	addr, err := b.address(e.Span(), name)
 	if err != nil {
 		return operand{}, err
 	}
@@ -27,29 +27,29 @@ func (b *binder) global(e *spec.Global) (operand, error) {
 	}
 	o.Type = v.Type
 	if perCPU {
-		o.Base.PerCPU, err = b.address(e, perCPUOffsets)
+		o.Base.PerCPU, err = b.address(e.Span(), perCPUOffsets)
 	}
 	return o, err
 }
 
 // address finds the one address of a symbol.
-func (b *binder) address(e *spec.Global, name string) (uint64, error) {
+func (b *binder) address(at spec.Span, name string) (uint64, error) {
 	table := b.target.Symbols
 	if table == nil {
-		return 0, b.errorf(e.Span(), "the address of '%s' is not known, as there is no symbol table", name)
+		return 0, b.errorf(at, "the address of '%s' is not known, as there is no symbol table", name)
 	}
 	symbols := table.Lookup(name)
 	switch {
 	case len(symbols) == 0:
-		err := b.errorf(e.Span(), "there is no variable '%s' in this kernel", name)
+		err := b.errorf(at, "there is no variable '%s' in this kernel", name)
 		if near, ok := spec.Nearest(name, b.variableNames()); ok {
 			err = err.WithHint("did you mean '@%s'?", near)
 		}
 		return 0, err
 	case table.Hidden():
-		return 0, b.errorf(e.Span(), "the address of '%s' is not known: %v", name, table.NeedAddresses())
+		return 0, b.errorf(at, "the address of '%s' is not known: %v", name, table.NeedAddresses())
 	case len(symbols) > 1:
-		return 0, b.errorf(e.Span(), "there are %d symbols '%s' in this kernel, and a name cannot tell them apart", len(symbols), name)
+		return 0, b.errorf(at, "there are %d symbols '%s' in this kernel, and a name cannot tell them apart", len(symbols), name)
 	}
 	return symbols[0].Addr, nil
 }
@@ -89,6 +89,8 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 	var globs []string
 	for _, t := range traces {
 		switch {
+		case t.Probe != nil && t.Probe.Address != 0:
+			return func(string) bool { return true }
 		case t.Tracepoint:
 			names[tracepointSymbol+t.Func.Name] = true
 		case spec.IsGlob(t.Func.Name):
@@ -99,8 +101,11 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 		}
 		for _, item := range t.AllItems() {
 			spec.Walk(item.Value, func(e spec.Expr) {
-				if g, ok := e.(*spec.Global); ok {
-					names[g.Name.Name], names[perCPUOffsets] = true, true
+				switch e := e.(type) {
+				case *spec.Global:
+					names[e.Name.Name], names[perCPUOffsets] = true, true
+				case *spec.Address:
+					names[e.Symbol.Name] = true
 				}
 			})
 		}

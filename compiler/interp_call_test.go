@@ -51,7 +51,9 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		}
 		return 0, err
 	case asm.FnProbeReadKernel:
-		return m.probeRead(r[1], r[2], r[3])
+		return m.probeRead(r[1], r[2], r[3], false)
+	case asm.FnProbeReadUser:
+		return m.probeRead(r[1], r[2], r[3], true)
 	case asm.FnProbeReadKernelStr:
 		return m.probeReadStr(r[1], r[2], r[3], false)
 	case asm.FnProbeReadUserStr:
@@ -78,7 +80,7 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 	return 0, fmt.Errorf("helper %v is not modelled", fn)
 }
 
-func (m *machine) probeRead(dst, n, src uint64) (uint64, error) {
+func (m *machine) probeRead(dst, n, src uint64, user bool) (uint64, error) {
 	to, err := m.at(dst, n)
 	if err != nil {
 		return 0, err
@@ -91,7 +93,7 @@ func (m *machine) probeRead(dst, n, src uint64) (uint64, error) {
 			return 0, err
 		}
 	}
-	if err != nil || int64(src) >= 0 {
+	if err != nil || user != (int64(src) >= 0) {
 		clear(to)
 		return errno(14), nil
 	}

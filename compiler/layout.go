@@ -142,7 +142,7 @@ func newSlot(v *Value, maxBytes int) Slot {
 	if err != nil {
 		return Slot{}
 	}
-	if v.inWords() && v.Pointee == nil || v.Base.Builtin == KernelStack || v.Base.Builtin == Comm {
+	if v.inWords() && v.Pointee == nil || v.Base.Builtin == KernelStack || v.Base.Builtin == Comm || v.Base.Const != nil {
 		return Slot{Cap: full, Full: full}
 	}
 	return Slot{Cap: min(full, maxBytes), Full: full}

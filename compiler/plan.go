@@ -77,6 +77,10 @@ func (plan *Plan) leaveOut(function, reason string) {
 
 // add binds a trace, or all the functions that its glob means.
 func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes) error {
+	if w.Stack && t.Probe != nil {
+		return spec.Errorf(t.Text, t.Func.At, "a stack is made of specs, and this is a kprobe_events line").
+			WithHint("write '%s'", t.Symbol())
+	}
 	if spec.IsGlob(t.Func.Name) {
 		if w.Stack {
 			return spec.Errorf(t.Text, t.Func.At, "a stack is made of single functions, and '%s' means many", t.Func.Name)

@@ -29,6 +29,10 @@ type Probe struct {
 	Stash bool
 	// OnEntry and OnReturn are the sides that make an event of their own.
 	OnEntry, OnReturn bool
+	// Offset is how far behind the beginning of the function the probe is.
+	Offset uint64
+	// Registers: only kprobes have what is wanted.
+	Registers bool
 	// OfGlob: the function is one of those that a glob means.
 	OfGlob bool
 	// Chain is the place of the probe in a stack; nil: it stands alone.
@@ -51,10 +55,15 @@ type builder struct {
 	binder
 	probe  *Probe
 	values map[string]*Value // by expression and format
+	// fetched are the values of a kprobe_events line.
+	fetched map[*spec.Item]*Value
 }
 
 // bindProbe binds names to types; how to attach is left open.
 func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
+	if trace.Probe != nil {
+		return bindEvent(trace, target)
+	}
 	fn, err := FindFunction(trace, target)
 	if err != nil {
 		return nil, err
@@ -110,6 +119,9 @@ func (b *builder) everything() []*spec.Item {
 
 // shared binds an item's value, once for all the places that name it.
 func (b *builder) shared(item *spec.Item) (*Value, error) {
+	if b.fetched != nil {
+		return b.sharedFetch(item)
+	}
 	key := item.Value.String() + ":" + item.Format.Name
 	if v := b.values[key]; v != nil {
 		return v, nil

@@ -22,6 +22,14 @@ func (p *Probe) settle(values []*Value, tests AllOf) {
 			v.Side = AtEntry
 		}
 	}
+	p.deal(values, tests)
+	p.Paired = entry && ret && len(tests) > 0
+	p.OnEntry = !p.Paired && (entry || !ret)
+	p.OnReturn = p.Paired || ret
+}
+
+// deal puts values and tests where they belong.
+func (p *Probe) deal(values []*Value, tests AllOf) {
 	for _, v := range values {
 		if v.Side == AtReturn {
 			p.Return = append(p.Return, v)
@@ -36,9 +44,6 @@ func (p *Probe) settle(values []*Value, tests AllOf) {
 			p.EntryTests = append(p.EntryTests, t)
 		}
 	}
-	p.Paired = entry && ret && len(tests) > 0
-	p.OnEntry = !p.Paired && (entry || !ret)
-	p.OnReturn = p.Paired || ret
 }
 
 // decide chooses how to attach and what to keep from entry until return.

@@ -94,14 +94,20 @@ func (p *program) readArrayAt(v *Value, off, size int, unread string) {
 		p.emit(asm.Mov.Imm(asm.R2, 16), asm.FnGetCurrentComm.Call())
 		return
 	}
+	if v.Base.Const != nil {
+		p.move(asm.R1, asm.RFP, p.buffer)
+		p.storeConst(asm.R1, v.Base.Const[off:off+size])
+		return
+	}
 	if off == 0 {
 		p.walk(v, false, unread)
 	}
-	p.move(asm.R3, rBase, v.Path[len(v.Path)-1].Off+off)
+	last := v.Path[len(v.Path)-1]
+	p.move(asm.R3, rBase, last.Off+off)
 	p.move(asm.R1, asm.RFP, p.buffer)
 	p.emit(
 		asm.Mov.Imm(asm.R2, int32(size)),
-		asm.FnProbeReadKernel.Call(),
+		readBytes(last.User),
 		asm.JNE.Imm(asm.R0, 0, unread),
 	)
 }

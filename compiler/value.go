@@ -52,10 +52,14 @@ const (
 type Base struct {
 	Param *Param
 	Word  int // of Param
+	// Register: the parameter is made up of a register, or of a word of the
+	// stack, where the probe is hit.
+	Register bool
 	// Addr is the address of a variable. PerCPU is that of the table of
 	// offsets to add to it for each CPU, if it is a per-CPU variable.
 	Addr, PerCPU uint64
 	Builtin      Builtin
+	Const        []byte // a string that is always the same, with its NUL
 }
 
 // Builtin is something that the kernel knows of every call.
@@ -78,6 +82,7 @@ const (
 type Access struct {
 	Off    int
 	Size   int
+	User   bool // it is memory of the process
 	Direct bool // the verifier knows the type, so a plain load will do
 	Addr   bool // nothing is read: the value is the address itself
 }

@@ -14,14 +14,15 @@ const module = "github.com/ksnoop/ksnoop"
 // arrows lists which packages of ours each package may import, and which other
 // packages it must not.
 var arrows = map[string]struct{ ours, never []string }{
-	"compiler/spec": {nil, []string{"github.com/cilium/ebpf", "os"}},
-	"kallsyms":      {nil, []string{"github.com/cilium/ebpf", "os"}},
-	"btfdump":       {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os"}},
+	"compiler/spec":        {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"compiler/spec/kprobe": {[]string{"compiler/spec"}, []string{"github.com/cilium/ebpf", "os"}},
+	"kallsyms":             {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"btfdump":              {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os"}},
 	"compiler": {[]string{"compiler/spec", "kallsyms"}, []string{
 		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "github.com/cilium/ebpf/features", "os", "golang.org/x/sys/unix",
 	}},
 	"runtime":    {[]string{"compiler", "compiler/spec", "kallsyms"}, nil},
-	"cmd/ksnoop": {[]string{"btfdump", "compiler", "compiler/spec", "kallsyms", "runtime"}, nil},
+	"cmd/ksnoop": {[]string{"btfdump", "compiler", "compiler/spec", "compiler/spec/kprobe", "kallsyms", "runtime"}, nil},
 }
 
 // Imports point downwards only: docs/architecture.md draws them.

@@ -18,14 +18,14 @@ type attachFunc func(symbol string, prog *ebpf.Program, opts *link.KprobeOptions
 // the beginning of the kernel's text, in front of modules too.
 func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler.Attachment, opts *link.KprobeOptions) (link.Link, error) {
 	place := at.Places[0]
-	if place.Addr == 0 {
+	if opts.Offset = place.Offset; place.Addr == 0 {
 		return attach(place.Symbol, prog, opts)
 	}
 	text, err := s.kernel.text()
 	if err != nil {
 		return nil, err
 	}
-	opts.Offset = place.Addr - text
+	opts.Offset += place.Addr - text
 	return attach(textSymbol, prog, opts)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
 // parse reads all specs of a command line and reports every one that is wrong.
@@ -15,7 +16,7 @@ func parse(c *cli.Context) ([]*spec.Trace, error) {
 	var traces []*spec.Trace
 	var errs []error
 	for _, text := range c.Args().Slice() {
-		t, err := spec.Parse(text)
+		t, err := kprobe.ParseAny(text)
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -48,7 +48,7 @@ func (p *parser) integer(start int, neg bool) (c Constant, err error) {
 	}
 	at := Span{start, p.tok.at.End}
 	if err != nil || neg && abs > lowest {
-		return c, Errorf(p.text, at, "%s is out of range", quote(p.text[at.Start:at.End])).
+		return c, Errorf(p.text, at, "%s is out of range", Quote(p.text[at.Start:at.End])).
 			WithHint("constants go from -%d (-2^63) to %d (2^64-1)", uint64(lowest), ^uint64(0))
 	}
 	return Constant{Text: p.text[at.Start:at.End], Neg: neg && abs != 0, Abs: abs, At: at}, p.advance()
@@ -66,10 +66,16 @@ func radix(number string) (digits string, base int) {
 	}
 }
 
+// ParseUint reads a number as C does: decimal, 0x and hexadecimal, 0 and octal.
+func ParseUint(number string) (uint64, error) {
+	digits, base := radix(number)
+	return strconv.ParseUint(digits, base, 64)
+}
+
 // badNumber refuses the token as a number of that base.
 func (p *parser) badNumber(digits string, base int) error {
 	text := p.tok.text
-	err := Errorf(p.text, p.tok.at, "%s is not a number", quote(text))
+	err := Errorf(p.text, p.tok.at, "%s is not a number", Quote(text))
 	plain := strings.TrimRight(digits, "uUlL")
 	switch {
 	case digits == "":

@@ -1,12 +1,13 @@
 package spec
 
 import (
-	"math/big"
+	"math/bits"
+	"strconv"
 	"strings"
 )
 
 // units are the units of durations in nanoseconds.
-var units = map[string]int64{
+var units = map[string]uint64{
 	"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9,
 }
 
@@ -51,15 +52,38 @@ func (p *parser) duration(sign string) (c Constant, err error) {
 		return c, Errorf(p.text, Span{p.prev.at.Start, t.at.End}, "a duration has no sign").WithHint("write %s", t.text)
 	}
 	amount, unit, _ := cutUnit(t.text)
-	length, _ := new(big.Rat).SetString(amount)
-	length.Mul(length, new(big.Rat).SetInt64(units[unit]))
-	switch ns := length.Num(); {
-	case !length.IsInt():
+	whole, fraction, _ := strings.Cut(amount, ".")
+	part, ok := fractionOf(fraction, units[unit])
+	if !ok {
 		return c, Errorf(p.text, t.at, "%s is no whole number of nanoseconds", t)
-	case !ns.IsUint64():
+	}
+	n, err := strconv.ParseUint(whole, 10, 64)
+	high, low := bits.Mul64(n, units[unit])
+	ns, carry := bits.Add64(low, part, 0)
+	if err != nil || high+carry > 0 {
 		return c, Errorf(p.text, t.at, "%s is out of range", t).
 			WithHint("durations go up to %d (2^64-1) nanoseconds, 584 years", ^uint64(0))
-	default:
-		return Constant{Kind: Duration, Abs: ns.Uint64(), At: t.at}, p.advance()
 	}
+	return Constant{Kind: Duration, Abs: ns, At: t.at}, p.advance()
+}
+
+// fractionOf is a part of a unit, given by the digits behind the dot, if it is a
+// whole number.
+func fractionOf(digits string, unit uint64) (n uint64, ok bool) {
+	const most = 13 // an hour has 13 factors of 2 and 11 of 5
+	digits = strings.TrimRight(digits, "0")
+	if digits == "" {
+		return 0, true
+	}
+	if len(digits) > most {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	high, low := bits.Mul64(n, unit)
+	scale := uint64(1)
+	for range digits {
+		scale *= 10
+	}
+	n, rest := bits.Div64(high, low, scale)
+	return n, err == nil && rest == 0
 }

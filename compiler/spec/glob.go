@@ -2,9 +2,9 @@ package spec
 
 import "strings"
 
-// mostGlob is the most elements in the pattern behind a ~, which is matched in
+// MostGlob is the most elements in the pattern behind a ~, which is matched in
 // the kernel.
-const mostGlob = 60
+const MostGlob = 60
 
 // GlobElement is a part of a pattern: it matches one byte, or with Star any
 // number of any bytes.
@@ -120,8 +120,8 @@ func (p *parser) pattern() (c Constant, err error) {
 	if err := p.checkGlob(c.Str, place); err != nil {
 		return c, err
 	}
-	if elements, _ := ParseGlob(c.Str); len(elements) > mostGlob {
-		return c, Errorf(p.text, c.At, "a pattern of %d elements is longer than the limit (%d)", len(elements), mostGlob)
+	if elements, _ := ParseGlob(c.Str); len(elements) > MostGlob {
+		return c, Errorf(p.text, c.At, "a pattern of %d elements is longer than the limit (%d)", len(elements), MostGlob)
 	}
 	return c, nil
 }

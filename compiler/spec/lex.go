@@ -36,7 +36,7 @@ func (t token) String() string {
 	case quoted:
 		return cut(t.text)
 	default:
-		return quote(t.text)
+		return Quote(t.text)
 	}
 }
 
@@ -156,6 +156,16 @@ func (l *lexer) foreign() *Error {
 		err.WithHint("write %s", plain)
 	}
 	return err
+}
+
+// CheckText refuses a text that is not printable ASCII and blanks.
+func CheckText(text string) error {
+	at := strings.IndexFunc(text, func(r rune) bool { return r > '~' || !isPrintable(byte(r)) && !isBlank(byte(r)) })
+	if at < 0 {
+		return nil
+	}
+	l := &lexer{text: text, pos: at}
+	return l.foreign()
 }
 
 func isBlank(c byte) bool   { return c == ' ' || '\t' <= c && c <= '\r' }

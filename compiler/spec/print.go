@@ -19,6 +19,9 @@ func (o Op) String() string {
 
 // String returns t in canonical form, which parses to t again.
 func (t *Trace) String() string {
+	if t.Probe != nil {
+		return t.probeLine()
+	}
 	text := t.Target()
 	if len(t.Items) > 0 {
 		items := make([]string, len(t.Items))
@@ -45,16 +48,36 @@ func (t *Trace) Target() string {
 	}
 }
 
-// String returns i in canonical form: "skb->len:x > 100".
+// String returns i in canonical form: "skb->len:x > 100", "len=+8(%di):u32".
 func (i *Item) String() string {
 	text := i.Value.String()
-	if i.Format.Name != "" {
+	if i.Name.Name != "" {
+		text = i.Name.Name + "=" + text
+	}
+	switch {
+	case i.Type != nil:
+		text += ":" + i.Type.String()
+	case i.Format.Name != "":
 		text += ":" + i.Format.Name
 	}
 	if i.Pred != nil {
-		text += " " + i.Pred.String()
+		text += " " + i.predicate()
 	}
 	return text
+}
+
+// predicate prints the predicate. In the filter of a kprobe_events line strings
+// have no escapes.
+func (i *Item) predicate() string {
+	_, filter := i.Value.(*Field)
+	switch c := i.Pred.Const; {
+	case !filter || c.Kind != String:
+		return i.Pred.String()
+	case strings.Contains(c.Str, `"`):
+		return i.Pred.Op.String() + " '" + c.Str + "'"
+	default:
+		return i.Pred.Op.String() + ` "` + c.Str + `"`
+	}
 }
 
 // String returns p in canonical form: "> 100".
@@ -170,11 +193,25 @@ func closed(x Cond, least binding) string {
 	return x.String()
 }
 
+// cpuSet prints processors: "CPUS{0-3,8}".
+func cpuSet(ranges []CPURange) string {
+	parts := make([]string, len(ranges))
+	for i, r := range ranges {
+		parts[i] = strconv.Itoa(r.First)
+		if r.Last > r.First {
+			parts[i] += "-" + strconv.Itoa(r.Last)
+		}
+	}
+	return "CPUS{" + strings.Join(parts, ",") + "}"
+}
+
 // String returns c without blanks and without a plus sign, numbers in the base
 // that they were written in.
 func (c Constant) String() string {
 	text := strings.TrimLeft(c.Text, "+- \t\n\v\f\r")
 	switch {
+	case c.Kind == CPUs:
+		return cpuSet(c.CPUs)
 	case c.Kind == String:
 		return `"` + escape(c.Str, '"') + `"`
 	case c.Kind == Name:

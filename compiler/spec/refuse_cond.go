@@ -182,7 +182,7 @@ func (p *parser) secondOp(join string) error {
 
 // badNot refuses a ! before a comparison without parentheses.
 func (p *parser) badNot(at Span, item *Item) error {
-	return Errorf(p.text, at, "in C this '!' belongs to %s alone", quote(item.Value.String())).
+	return Errorf(p.text, at, "in C this '!' belongs to %s alone", Quote(item.Value.String())).
 		WithHint("write !(%s)", item)
 }
 

@@ -194,7 +194,7 @@ func (p *parser) badAfterType() error {
 
 // nothingToCast refuses a cast without a value.
 func (p *parser) nothingToCast(at Span) error {
-	err := Errorf(p.text, p.tok.at, "a value is missing after the cast %s", quote(p.text[at.Start:at.End]))
+	err := Errorf(p.text, p.tok.at, "a value is missing after the cast %s", Quote(p.text[at.Start:at.End]))
 	if p.tok.kind == number || p.tok.kind == quoted {
 		return err.WithHint("a constant has no type of its own; it stands behind an operator: count > 5")
 	}

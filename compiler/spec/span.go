@@ -1,10 +1,16 @@
 package spec
 
-// Span returns the place of the item with its format and predicate.
+// Span returns the place of the item with its name, format and predicate.
 func (i *Item) Span() Span {
 	at := i.Value.Span()
-	if i.Format.Name != "" {
+	switch {
+	case i.Type != nil:
+		at.End = i.Type.At.End
+	case i.Format.Name != "":
 		at.End = i.Format.At.End
+	}
+	if i.Name.Name != "" {
+		at.Start = i.Name.At.Start
 	}
 	if i.Pred != nil {
 		at.End = i.Pred.Span().End

@@ -1,8 +1,11 @@
 package spec
 
-// Trace is one parsed spec: a function and what to record of its calls.
+// Trace is one parsed spec, or one kprobe_events line: a function and what to
+// record of its calls.
 type Trace struct {
 	Text       string  // the source text, for error messages
+	From       Source  // where Text is from
+	Probe      *Probe  // of a kprobe_events line; nil: a spec
 	Tracepoint bool    // tp:NAME: Func is a tracepoint
 	Module     Ident   // MODULE: before the function; no name: not given
 	Func       Ident   // the function, or a glob that means many
@@ -10,16 +13,28 @@ type Trace struct {
 	Cond       Cond    // behind "if"; nil: none
 }
 
+// Source is a line of a file; without a line it is none.
+type Source struct {
+	File string
+	Line int // counted from 1
+}
+
 // Item is a value to record, or to test, with an optional format and an
-// optional predicate on it.
+// optional predicate on it. Name and Type are of kprobe_events lines, which
+// have no formats.
 type Item struct {
+	Name   Ident // NAME=; no name: see [Trace.ItemNames]
 	Value  Expr
-	Format Ident // one of [Formats]; no name: as its type says
+	Format Ident      // one of [Formats]; no name: as its type says
+	Type   *FetchType // nil: as its type says
 	Pred   *Predicate
 }
 
 // Expr is a value of the traced call. It is an [*Arg], [*Return], [*Builtin],
-// [*Global], [*Member], [*Index], [*Deref] or [*Cast].
+// [*Global], [*Member], [*Index], [*Deref] or [*Cast]; in a kprobe_events line
+// it is an [*Arg], [*Builtin], [*Member], [*Register], [*StackPointer],
+// [*StackSlot], [*Memory], [*Immediate], [*Old] or [*AllArgs], in its condition
+// a [*Field].
 type Expr interface {
 	Span() Span
 	String() string
@@ -121,6 +136,7 @@ const (
 	Name                         // an enumerator, an error number, NULL, true, false; may be negative
 	String                       // "eth0"
 	Duration                     // 10ms
+	CPUs                         // CPUS{0-3,8}, in kprobe_events lines
 )
 
 // Constant is what a value is compared with. A number is one from -2^63 to
@@ -131,8 +147,12 @@ type Constant struct {
 	Neg  bool
 	Abs  uint64 // of an integer; of a duration in nanoseconds
 	Str  string // the name, or what the string means
+	CPUs []CPURange
 	At   Span
 }
+
+// CPURange is the processors from First to Last, both of them included.
+type CPURange struct{ First, Last int }
 
 // Span is a range of bytes [Start, End) of the source text.
 type Span struct {

@@ -32,5 +32,7 @@ func Walk(x Expr, visit func(Expr)) {
 		Walk(x.X, visit)
 	case *Cast:
 		Walk(x.X, visit)
+	case *Memory:
+		Walk(x.X, visit)
 	}
 }

@@ -1,0 +1,195 @@
+package compiler
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// An event is what a kprobe_events line defines: one at the entry or at the
+// return of a function, with all its arguments.
+
+// bindEvent binds a kprobe_events line.
+func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
+	trace, err := named(trace, target)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := FindFunction(trace, target)
+	if err != nil {
+		return nil, err
+	}
+	if trace.Probe.Address != 0 {
+		fn.Addrs = []uint64{trace.Probe.Address - trace.Probe.Offset}
+	}
+	if trace.Probe.Offset > 0 && len(fn.Addrs) > 1 {
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", fn.Name, len(fn.Addrs))
+	}
+	trace, err = trace.Expand(slices.Collect(paramNames(fn)))
+	if err != nil {
+		return nil, err
+	}
+	p := &Probe{Trace: trace, Func: fn, Offset: trace.Probe.Offset, Registers: trace.Probe.Offset > 0}
+	b := &builder{binder: binder{trace: trace, target: target, fn: fn}, probe: p, fetched: map[*spec.Item]*Value{}}
+	var all []*Value
+	for i, item := range trace.Items {
+		value, err := b.shared(item)
+		if err != nil {
+			return nil, err
+		}
+		value.Name = trace.ItemNames()[i]
+		all = append(all, value)
+	}
+	var tests AllOf
+	if trace.Cond != nil {
+		test, err := b.test(trace.Cond, false)
+		if err != nil {
+			return nil, err
+		}
+		tests = flatAll(test)
+	}
+	p.settleEvent(all, tests)
+	return p, nil
+}
+
+// named gives a trace at an address the function that the address is in, and
+// the offset; others are returned as they are.
+func named(trace *spec.Trace, target *Target) (*spec.Trace, error) {
+	if trace.Probe == nil || trace.Probe.Address == 0 || trace.Func.Name != "" {
+		return trace, nil
+	}
+	addr := trace.Probe.Address
+	fail := func(format string, args ...any) error {
+		return spec.Errorf(trace.Text, trace.Func.At, "the function at %#x is not known: %s", addr, fmt.Sprintf(format, args...))
+	}
+	switch table := target.Symbols; {
+	case table == nil:
+		return nil, fail("there is no symbol table")
+	case table.Hidden():
+		return nil, fail("%v", table.NeedAddresses())
+	}
+	symbol, offset, ok := target.Symbols.At(addr)
+	switch {
+	case !ok, !symbol.Text():
+		return nil, fail("it is in none")
+	case offset > 0 && trace.Probe.Return:
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "the return of a function has no offset, and this is %s+%d", symbol.Name, offset).
+			WithHint("write %#x", addr-offset)
+	}
+	probe := *trace.Probe
+	probe.Offset = offset
+	at := *trace
+	at.Probe = &probe
+	at.Func.Name, at.Module.Name = symbol.Name, symbol.Module
+	return &at, nil
+}
+
+// sharedFetch binds an argument of an event, once for the record and for the
+// tests of it.
+func (b *builder) sharedFetch(item *spec.Item) (*Value, error) {
+	if field, ok := item.Value.(*spec.Field); ok {
+		return b.field(field)
+	}
+	if v := b.fetched[item]; v != nil {
+		return v, nil
+	}
+	v, err := b.fetch(item)
+	if err == nil {
+		b.fetched[item] = v
+	}
+	return v, err
+}
+
+// field binds the field of a test.
+func (b *builder) field(f *spec.Field) (*Value, error) {
+	v, err := b.sharedFetch(f.Of)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.As.Name == "ustring":
+		pointer := *v
+		pointer.Name = f.Name.Name
+		return &pointer, b.format(&pointer, f.As)
+	case f.As.Name != "":
+		return nil, b.errorf(f.Span(), "'.%s' is not supported", f.As.Name)
+	}
+	if v.Name == "" {
+		v.Name = f.Name.Name
+	}
+	return v, nil
+}
+
+// cpus binds a test of whether a number is one of a set.
+func (b *builder) cpus(item *spec.Item, v *Value, negative bool) (Test, error) {
+	c := item.Pred.Const
+	if v.Scalar == nil {
+		return nil, b.errorf(c.At, "'%s' is %s, no number of a processor", v.Name, describe(v.Type))
+	}
+	single := len(c.CPUs) == 1 && c.CPUs[0].First == c.CPUs[0].Last
+	if item.Pred.Op != spec.Mask && !single {
+		return nil, b.errorf(c.At, "'%s' is one processor, and %s several", v.Name, c).
+			WithHint("whether it is one of them is asked with '&': %s & %s", item.Value, c)
+	}
+	var in AnyOf
+	for _, r := range c.CPUs {
+		if lo, hi := v.Scalar.limits(); uint64(r.Last) > hi || int64(lo) > int64(r.First) {
+			return nil, b.errorf(c.At, "%d does not fit '%s', which is %s and holds %s", r.Last, v.Name, describe(v.Type), v.Scalar.bounds())
+		}
+		at := func(op spec.Op, n int) *Leaf {
+			return &Leaf{Value: v, Pred: &Predicate{Text: item.String(), Op: op, Signed: v.Scalar.Signed, Const: uint64(n)}}
+		}
+		if r.First == r.Last {
+			in = append(in, at(spec.Eq, r.First))
+		} else {
+			in = append(in, AllOf{at(spec.Ge, r.First), at(spec.Le, r.Last)})
+		}
+	}
+	if negative != (item.Pred.Op == spec.Ne) {
+		return opposite(in), nil
+	}
+	return in, nil
+}
+
+// opposite is the test that holds of the readable values that t does not hold
+// of.
+func opposite(t Test) Test {
+	switch t := t.(type) {
+	case AllOf:
+		var parts AnyOf
+		for _, x := range t {
+			parts = append(parts, flatAny(opposite(x))...)
+		}
+		return parts
+	case AnyOf:
+		var parts AllOf
+		for _, x := range t {
+			parts = append(parts, flatAll(opposite(x))...)
+		}
+		return parts
+	}
+	leaf := t.(*Leaf)
+	return &Leaf{Value: leaf.Value, Pred: leaf.Pred.negated()}
+}
+
+// settleEvent deals values and tests out to the two sides of a call. All of
+// them are for one event.
+func (p *Probe) settleEvent(values []*Value, tests AllOf) {
+	side := AtEntry
+	if p.Trace.Probe.Return {
+		side = AtReturn
+	}
+	used := slices.Clone(values)
+	for l := range leaves(tests) {
+		used = append(used, l.Value)
+	}
+	for _, v := range used {
+		if v.Side == AnySide {
+			v.Side = side
+		}
+		p.Paired = p.Paired || v.Side != side
+		p.Registers = p.Registers || v.Base.Register
+	}
+	p.OnEntry, p.OnReturn = side == AtEntry, side == AtReturn
+	p.deal(values, tests)
+}

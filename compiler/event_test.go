@@ -1,0 +1,293 @@
+package compiler
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+)
+
+// What kprobe_events lines show of a call, by every attach kind.
+func TestEvents(t *testing.T) {
+	const neg = math.MaxUint64
+	const ubuf = 0x7fff_0000_0000
+	for _, tc := range []struct {
+		line string
+		args func(buf uint64) []uint64
+		ret  []uint64
+		want []string
+	}{
+		{"p read", args1(5), nil, []string{"entry"}},
+		{"r read", args1(5), []uint64{3}, []string{"return"}},
+		// Registers and the stack.
+		{"p read %dx", args1(5), nil, []string{"entry arg1=5"}},
+		{"p read a=%dx:u8 b=%dx:s8 c=%dx:s16 %ip", args1(0xfffe), nil, []string{"entry a=254 b=-2 c=-2 arg4=0"}},
+		{"p read a=%dx:b4@4/8 b=%dx:b12@4/32 c=%dx:b64@0/64 d=%dx:b3@61/64", args1(0xa000_0000_0001_2345), nil,
+			[]string{"entry a=4 b=564 c=11529215046068544325 d=5"}},
+		{"p read %dx:symbol %dx:char", args1(0x141), nil, []string{"entry arg1=321 arg2=65"}},
+		{"p many $stack1:s32 $stack2", args(1, 2, 3, 4, 5, 6, neg, 77), nil, []string{"entry arg1=-1 arg2=77"}},
+		{"p many +8($stack):s32", args(1, 2, 3, 4, 5, 6, neg, 77), nil, []string{"entry arg1=-1"}},
+		{"r read %ax $retval", args1(5), []uint64{neg}, []string{"return arg1=18446744073709551615 arg2=-1"}},
+		// Memory.
+		{"p read +0(%di):u32 +4(%di):s32 +0(%di):u8[4]", args1(5), nil, []string{"entry arg1=105 arg2=-1 arg3=69000000"}},
+		{"p read +16(+8(%di)):s32 +0(+24(+8(%di))):string +0(+8(buf)):string", args1(5), nil,
+			[]string{`entry arg1=42 arg2="uplink" arg3="eth0"`}},
+		{"p read -4(%di):u32", args(0, 0, 0, 0), nil, []string{"entry arg1=fault(0x0)"}},
+		{"p read +0(%di) +0(%di):string +0(+8(%di)):u8[2]", args(0, 0, 0, 0), nil,
+			[]string{"entry arg1=fault(0x0) arg2=*fault(0x0) arg3=fault(0x0)"}},
+		{"p read +16(%di):b3@0/8 +16(%di):b7@3/16 +0x12(%di):b1@0/8", args1(5), nil, []string{"entry arg1=5 arg2=126 arg3=1"}},
+		{"p read +u0(%si):string +0(%si):ustring +u0(%si):u16 +u1(%si):char[3]", args(0, ubuf, 0, 0), nil,
+			[]string{`entry arg1="user" arg2="user" arg3=29557 arg4=736572`}},
+		{"p read +0(%si):u16 +u0(%dx):u16", args(0, ubuf, neg-15, 0), nil, []string{"entry arg1=fault(0x7fff00000000) arg2=fault(0xfffffffffffffff0)"}},
+		{"p read +0(+u0(%si))", args(0, ubuf, 0, 0), nil, []string{"entry arg1=fault(0x72657375)"}},
+		{`p read a=\5 b=\-1:s32 c=\0x1ff:u8`, args1(5), nil, []string{"entry a=5 b=-1 c=255"}},
+		{`p read a=\"" b=\"a text of several words" count c=\"eightbyt":string`, args1(5), nil,
+			[]string{`entry a="" b="a text of several words" count=5 c="eightbyt"`}},
+		{`r read b=\"text" count`, args(0, 0, 5, 0), []uint64{3}, []string{`call count=5 b="text"`}},
+		{`p read b=\"a text of several words" if b == "a text of several words" && b ~ "*several*" && b != "x"`, args1(5), nil,
+			[]string{`entry b="a text of several words"`}},
+		{`p read b=\"text" if b == "texts" || b == "tex" || b ~ "ext*"`, args1(5), nil, nil},
+		{"p read @jiffies:u32 @jiffies+4:u32", args1(5), nil, []string{"entry arg1=1234 arg2=99"}},
+		{"p read @0xffffffff81001100:u16", args1(5), nil, []string{"entry arg1=1234"}},
+		// Arguments and members.
+		{"p read count n=$arg3:u8 buf->err buf->dev->index buf->type buf->delta", args1(0x105), nil,
+			[]string{"entry count=261 n=5 arg3=-1 arg4=42 arg5=5 arg6=-2"}},
+		{"p read $arg*", args(1, 2, 3, 4), nil, []string{"entry buf=1 ubuf=2 count=3 pos=4"}},
+		{"p read $arg* %dx x=%si:u8", args(1, 2, 3, 4), nil, []string{"entry buf=1 ubuf=2 count=3 pos=4 arg5=3 x=2"}},
+		{"p read buf->dev->alias:string buf->dev->name:string ubuf:ustring $comm", args(0, ubuf, 0, 0), nil,
+			[]string{`entry arg1=fault(0x0) arg2=fault(0x0) ubuf="user" arg4="worker"`}},
+		{"p read buf->cookie:x16 buf->stamp.tv_sec:s32", args1(5), nil, []string{"entry arg1=4660 arg2=0"}},
+		{"p read +0(buf->dev):string", args1(5), nil, []string{`entry arg1="eth0"`}},
+		// What it was at entry.
+		{"r read $retval count", args(0, 0, 5, 0), []uint64{3}, []string{"call count=5 arg1=3"}},
+		{"r read count", args(0, 0, 5, 0), []uint64{3}, []string{"call count=5"}},
+		{"r read buf->len $retval:s32 $comm", args1(5), []uint64{neg}, []string{`call arg1=105 arg2=-1 arg3="worker"`}},
+		{"r open $retval->len", func(uint64) []uint64 { return []uint64{0, 0} }, []uint64{0}, []string{"return arg1=fault(0x0)"}},
+		{"f read%return count $retval", args(0, 0, 5, 0), []uint64{3}, []string{"call count=5 arg2=3"}},
+		{"f read count", args(0, 0, 5, 0), nil, []string{"entry count=5"}},
+		// 2009.
+		{"p:x read a2 +0(a0) s0", args1(5), nil, []string{"entry a2=5 arg2=18446744069414584425 s0=0"}},
+		{"r:x read rv a2", args(0, 0, 5, 0), []uint64{3}, []string{"call a2=5 rv=3"}},
+		// Filters.
+		{"p read n=%dx:u8 if n == 5", args1(0x105), nil, []string{"entry n=5"}},
+		{"p read n=%dx:u8 if n == 6 || n & 2", args1(0x105), nil, nil},
+		{"p read n=%dx:u8 if !n == 6 && n & 4 && n <= 5", args1(0x105), nil, []string{"entry n=5"}},
+		{"p read n=%dx:s8 if n < 0", args1(0xff), nil, []string{"entry n=-1"}},
+		{"p read m=+0(%di):u32 if m != 5", args(0, 0, 0, 0), nil, nil},
+		{"p read m=+0(%di):u32 if !m != 5", args(0, 0, 0, 0), nil, nil},
+		{"p read if common_pid == 8 && cpu == 3 && comm == worker", args1(0), nil, []string{"entry"}},
+		{"p read if cpu & CPUS{0-1,3}", args1(0), nil, []string{"entry"}},
+		{"p read if cpu & CPUS{0-1,4}", args1(0), nil, nil},
+		{"p read if !cpu & CPUS{0-1,4-5}", args1(0), nil, []string{"entry"}},
+		{"p read if !cpu & CPUS{2-4}", args1(0), nil, nil},
+		{"p read if cpu == CPUS{3} && cpu != CPUS{4}", args1(0), nil, []string{"entry"}},
+		{"p read if cpu != CPUS{3}", args1(0), nil, nil},
+		{`p read p=%si if p.ustring == "user"`, args(0, ubuf, 0, 0), nil, []string{"entry p=140733193388032"}},
+		{`p read ubuf if ubuf.ustring ~ "x*"`, args(0, ubuf, 0, 0), nil, nil},
+		{"p read if common_pid == 7", args1(0), nil, nil},
+		{"r read ret=$retval if ret < 0", args1(0), []uint64{neg}, []string{"return ret=-1"}},
+		{"r read ret=$retval count if ret == -11 && count == 5", args(0, 0, 5, 0), []uint64{neg - 10}, []string{"call count=5 ret=-11"}},
+		{"r read ret=$retval count if ret == -11 || count == 6", args(0, 0, 5, 0), []uint64{neg - 9}, nil},
+		{`p read d=+0(+8(%di)):string if d == "eth0"`, args1(5), nil, []string{`entry d="eth0"`}},
+		{`p read d=+0(+8(%di)):string if d ~ "*1"`, args1(5), nil, nil},
+		{`p read d=+0(+8(%di)):string if d ~ "et*"`, args1(5), nil, []string{`entry d="eth0"`}},
+		{`p read d=+0(+24(+8(%di))):string if d ~ "up*"`, args1(5), nil, []string{`entry d="uplink"`}},
+		{`p read d=ubuf:ustring if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
+		{`p read d=+u0(%si):string if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
+		{"p read $arg* if count == 3 && cpu == 3", args(1, 2, 3, 4), nil, []string{"entry buf=1 ubuf=2 count=3 pos=4"}},
+	} {
+		t.Run(tc.line, func(t *testing.T) {
+			backEnds(t, func(t *testing.T, f Features) {
+				r := newRig(t, f, Options{}, tc.line)
+				r.put(0xffff_ffff_8100_1100, le(uint32(1234), uint32(99)))
+				r.put(ubuf, []byte("user\x00\x00\x00\x00"))
+				buf, _ := bufAndDev(r.machine)
+				r.do(call{args: tc.args(buf), result: tc.ret})
+				if tc.want == nil {
+					require.Empty(t, r.shown())
+					return
+				}
+				require.Equal(t, tc.want, r.shown())
+			})
+		})
+	}
+}
+
+// Tracepoints have arguments by name and place.
+func TestTracepointEvent(t *testing.T) {
+	r := newRig(t, withTrampoline, Options{}, "t tick cpu len=+0($arg2):u32 if cpu == 3")
+	buf, _ := bufAndDev(r.machine)
+	r.do(call{args: []uint64{3, buf}})
+	r.do(call{args: []uint64{2, buf}})
+	require.Equal(t, []string{"entry cpu=3 len=105"}, r.shown())
+}
+
+// Registers, the stack and places inside of functions take kprobes, whatever
+// the kernel has.
+func TestEventAttach(t *testing.T) {
+	for _, tc := range []struct {
+		line string
+		want Attach
+	}{
+		{"p read count", Attach{Entry: Fentry, Return: Fexit}},
+		{"p read %di", Attach{Entry: Kprobe, Return: Kretprobe}},
+		{"p read $stack0", Attach{Entry: Kprobe, Return: Kretprobe}},
+		{"p read if cpu == 3", Attach{Entry: Fentry, Return: Fexit}},
+		{"p read+4", Attach{Entry: Kprobe, Return: Kretprobe}},
+		{"r read %ax count", Attach{Entry: Kprobe, Return: Kretprobe}},
+		{"r read $retval count", Attach{Entry: Fentry, Return: Fexit}},
+	} {
+		for _, f := range []Features{withTrampoline, withProbes} {
+			plan, err := ResolveAll(parseAll(t, tc.line), newTarget(t, f), Wishes{})
+			require.NoError(t, err, tc.line)
+			want := tc.want
+			if !f.Trampoline {
+				want = Attach{Entry: Kprobe, Return: Kretprobe}
+			}
+			require.Equal(t, want.Entry, plan.Probes[0].Attach.Entry, tc.line)
+			require.Equal(t, want.Return, plan.Probes[0].Attach.Return, tc.line)
+		}
+	}
+	_, err := ResolveAll(parseAll(t, "p read %di"), newTarget(t, withSession), Wishes{Attach: KprobeMulti})
+	require.EqualError(t, err, "attach kprobe.multi to read: registers, the stack and places inside of functions are for kprobes")
+	_, err = ResolveAll(parseAll(t, "p read %di"), newTarget(t, Features{NoKprobe: "perf_event_paranoid is 3", KprobeMulti: true}), Wishes{})
+	require.ErrorContains(t, err, "perf_event_paranoid is 3, and registers, the stack")
+}
+
+func parseAll(t *testing.T, lines ...string) []*spec.Trace {
+	var traces []*spec.Trace
+	for _, line := range lines {
+		trace, err := kprobe.ParseAny(line)
+		require.NoError(t, err)
+		traces = append(traces, trace)
+	}
+	return traces
+}
+
+// An offset is a place behind the function's.
+func TestEventOffset(t *testing.T) {
+	r := newRig(t, withSession, Options{}, "p read+16 %dx")
+	require.Len(t, r.unit.Attachments, 1)
+	require.Equal(t, uint64(16), r.unit.Attachments[0].Places[0].Offset)
+	r.do(call{args: []uint64{0, 0, 5, 0}})
+	require.Equal(t, []string{"entry arg1=5"}, r.shown())
+}
+
+// An address is a place in the function that it is in.
+func TestEventAddress(t *testing.T) {
+	r := newRig(t, withSession, Options{}, "p 0xffffffff81000110 %dx", "p 0xffffffff81000100 count", "r 0xffffffff81000100 count")
+	var offsets []uint64
+	for _, a := range r.unit.Attachments {
+		require.Equal(t, uint64(0xffffffff81000100), a.Places[0].Addr)
+		offsets = append(offsets, a.Places[0].Offset)
+	}
+	require.Equal(t, []uint64{16, 0, 0}, offsets)
+	r.do(call{args: []uint64{0, 0, 5, 0}})
+	require.Equal(t, []string{"entry arg1=5", "entry count=5", "call count=5"}, r.shown())
+	require.Equal(t, "p 0xffffffff81000110 %dx", r.unit.Probes()[0].Trace.String())
+	require.Equal(t, "p_0xffffffff81000110", r.unit.Probes()[0].Trace.EventName())
+	require.True(t, Symbols(parseAll(t, "p 0xff"))("anything"))
+}
+
+func TestEventErrors(t *testing.T) {
+	for _, tc := range []struct{ line, want string }{
+		{"p 0xff", `
+the function at 0xff is not known: it is in none
+  p 0xff
+    ^^^^`},
+		{"p 0xffffffff81001104", `
+the function at 0xffffffff81001104 is not known: it is in none
+  p 0xffffffff81001104
+    ^^^^^^^^^^^^^^^^^^`},
+		{"r 0xffffffff81000110", `
+the return of a function has no offset, and this is read+16
+  r 0xffffffff81000110
+    ^^^^^^^^^^^^^^^^^^
+  write 0xffffffff81000100`},
+		{"p read %rdi", `
+there is no register '%rdi' on amd64
+  p read %rdi
+         ^^^^
+  did you mean '%di'?`},
+		{"p read cuont", `
+read has no argument 'cuont'
+  p read cuont
+         ^^^^^
+  did you mean 'count'?`},
+		{"p read $arg5", `
+read has no $arg5: it takes 4
+  p read $arg5
+         ^^^^^
+  arguments count from $arg1`},
+		{"p raed %di", `
+there is no function raed in this kernel
+  p raed %di
+    ^^^^
+  did you mean 'read'?`},
+		{"r free $retval", `
+free returns void
+  r free $retval
+         ^^^^^^^`},
+		{"p read buf->dev->indx", `
+struct dev has no member 'indx'
+  p read buf->dev->indx
+                   ^^^^
+  did you mean 'index'?`},
+		{"p read buf->stamp", `
+'buf->stamp' is struct timespec64, no number
+  p read buf->stamp
+         ^^^^^^^^^^
+  name a member of it, or give it a type`},
+		{"p read buf->len:string", `
+'buf->len' is unsigned int: ':string' shows strings, behind a pointer or in an array of bytes
+  p read buf->len:string
+                  ^^^^^^`},
+		{"p read +8(buf->len)", `
+'buf->len' is unsigned int, no address of 64 bits
+  p read +8(buf->len)
+            ^^^^^^^^`},
+		{"p read +2000000000(%di)", `
+the offset 2000000000 is more than a gigabyte
+  p read +2000000000(%di)
+         ^^^^^^^^^^^^^^^^`},
+		{"p read @jifies", `
+there is no variable 'jifies' in this kernel
+  p read @jifies
+          ^^^^^^
+  did you mean '@jiffies'?`},
+		{"p read $arg* if cuont == 5", `
+the event has no field 'cuont'
+  p read $arg* if cuont == 5
+                  ^^^^^
+  did you mean 'count'?`},
+		{"p read count if count < 0", `
+'count < 0' can never hold: 'count' is size_t (long unsigned int) and holds 0 to 18446744073709551615
+  p read count if count < 0
+                          ^`},
+		{"r open ret=$retval if ret == -1", `
+-1 does not fit 'ret', which is a pointer to struct buf and holds 0 to 18446744073709551615
+  r open ret=$retval if ret == -1
+                               ^^`},
+		{"p read count if count == \"x\"", `
+'count' is size_t (long unsigned int), which is not compared with a string
+  p read count if count == "x"
+                           ^^^`},
+		{"p read if cpu == CPUS{1-2}", `
+'cpu' is one processor, and CPUS{1-2} several
+  p read if cpu == CPUS{1-2}
+                   ^^^^^^^^^
+  whether it is one of them is asked with '&': cpu & CPUS{1-2}`},
+		{"p read a=%di:u8 if a & CPUS{300}", `
+300 does not fit 'a', which is u8 and holds 0 to 255
+  p read a=%di:u8 if a & CPUS{300}
+                         ^^^^^^^^^`},
+	} {
+		_, err := ResolveAll(parseAll(t, tc.line), newTarget(t, withProbes), Wishes{})
+		require.EqualError(t, err, tc.want[1:], tc.line)
+	}
+	_, err := ResolveAll(parseAll(t, "p read", "p send"), newTarget(t, withProbes), Wishes{Stack: true})
+	require.ErrorContains(t, err, "a stack is made of specs, and this is a kprobe_events line\n")
+}

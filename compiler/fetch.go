@@ -1,0 +1,133 @@
+package compiler
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// word64 is the type of what BTF does not describe.
+var word64 = &btf.Typedef{Name: "u64", Type: intType("long long unsigned int", 8, btf.Unsigned)}
+
+// fetchExpr binds the values that only kprobe_events lines have.
+func (b *binder) fetchExpr(e spec.Expr) (operand, error) {
+	switch e := e.(type) {
+	case *spec.Register:
+		return b.register(e)
+	case *spec.StackPointer:
+		return b.inContext(e, Word{Reg: b.target.Arch.SP}), nil
+	case *spec.StackSlot:
+		return b.inContext(e, Word{Reg: -1, Stack: 8 * int(e.N)}), nil
+	case *spec.Memory:
+		return b.memory(e)
+	case *spec.Immediate:
+		return b.immediate(e)
+	case *spec.Old:
+		return b.old(e)
+	}
+	return operand{}, b.errorf(e.Span(), "'%s' is not supported", e)
+}
+
+// inContext is a word of the context of a kprobe.
+func (b *binder) inContext(e spec.Expr, w Word) operand {
+	side := AtEntry
+	if b.trace.Probe.Return {
+		side = AtReturn
+	}
+	o := argument(&Param{Name: e.String(), Type: word64, Size: 8, Words: []Word{w}}, side)
+	o.Base.Register, o.untyped, o.known = true, true, false
+	return o
+}
+
+func (b *binder) register(e *spec.Register) (operand, error) {
+	regs := b.target.Arch.Registers
+	off, ok := regs[e.Name.Name]
+	if ok {
+		return b.inContext(e, Word{Reg: off}), nil
+	}
+	err := b.errorf(e.Span(), "there is no register '%%%s' on %s", e.Name.Name, b.target.Arch.Name)
+	names := slices.Sorted(maps.Keys(regs))
+	if near, ok := spec.Nearest(e.Name.Name, slices.Values(names)); ok {
+		return operand{}, err.WithHint("did you mean '%%%s'?", near)
+	}
+	return operand{}, err.WithHint("there are %s", join(slices.Values(names)))
+}
+
+// old is the argument of a name, or what the name meant in 2009.
+func (b *binder) old(e *spec.Old) (operand, error) {
+	for i := range b.fn.Params {
+		if p := &b.fn.Params[i]; p.Name == e.Name.Name {
+			return argument(p, AtEntry), nil
+		}
+	}
+	return b.bind(e.Was)
+}
+
+// immediate is a number, in the form of an address that nothing is read from.
+func (b *binder) immediate(e *spec.Immediate) (operand, error) {
+	if e.Const.Kind == spec.String {
+		text := append([]byte(e.Const.Str), 0)
+		char := &btf.Array{Type: intType("char", 1, btf.Signed), Nelems: uint32(len(text))}
+		return operand{Value: Value{Type: char, Base: Base{Const: text}}}, nil
+	}
+	n := e.Const.Abs
+	if e.Const.Neg {
+		n = -n
+	}
+	return operand{untyped: true, Value: Value{
+		Type: word64, Base: Base{Addr: n}, Path: []Access{{Size: 8, Addr: true}}, Load: &Scalar{Size: 8},
+	}}, nil
+}
+
+// memory is what lies at an offset from an address.
+func (b *binder) memory(e *spec.Memory) (o operand, err error) {
+	if e.Off < -farthest || e.Off > farthest {
+		return o, b.errorf(e.Span(), "the offset %d is more than a gigabyte", e.Off)
+	}
+	if a, ok := e.X.(*spec.Address); ok {
+		o, err = b.fixed(a)
+	} else if o, err = b.bind(e.X); err == nil {
+		err = b.pointTo(&o, e.X)
+	}
+	if err != nil {
+		return o, err
+	}
+	last := &o.Path[len(o.Path)-1]
+	last.Off += int(e.Off)
+	last.User = e.User
+	o.Type, o.untyped = word64, true
+	return o, nil
+}
+
+// fixed is memory at an address that is known when the line is bound.
+func (b *binder) fixed(a *spec.Address) (operand, error) {
+	addr := a.N
+	if a.Symbol.Name != "" {
+		var err error
+		if addr, err = b.address(a.Span(), a.Symbol.Name); err != nil {
+			return operand{}, err
+		}
+	}
+	return operand{Value: Value{Base: Base{Addr: addr + uint64(a.Off)}, Path: []Access{{}}}}, nil
+}
+
+// pointTo is *o, of whatever type o is.
+func (b *binder) pointTo(o *operand, e spec.Expr) error {
+	if n := len(o.Path); n > 0 && o.Path[n-1].Addr { // an address that was not read
+		o.Path = appendPath(o.Path[:n-1], Access{Off: o.Path[n-1].Off})
+		o.Load, o.Casts = nil, nil
+		return nil
+	}
+	if err := b.finish(o, e); err != nil {
+		return err
+	}
+	if !o.plainWord() {
+		return b.errorf(e.Span(), "'%s' is %s, no address of 64 bits", e, describe(o.Type))
+	}
+	o.Path = appendPath(o.Path, Access{})
+	o.Load, o.Scalar, o.Casts, o.field, o.bits, o.known = nil, nil, nil, nil, 0, false
+	return nil
+}

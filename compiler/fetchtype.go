@@ -1,0 +1,171 @@
+package compiler
+
+import (
+	"strconv"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// fetch binds an argument of an event with its type.
+func (b *binder) fetch(item *spec.Item) (*Value, error) {
+	x, t := item.Value, item.Type
+	if t != nil && (t.Name == "%pd" || t.Name == "%pD") {
+		x, t = dentryName(x, t)
+	}
+	if isText(x) {
+		return b.value(x, spec.Ident{})
+	}
+	o, err := b.bind(x)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case t == nil:
+		err = b.byType(&o, x)
+	case t.Count > 0:
+		err = b.array(&o, x, t)
+	case t.Name == "symstr":
+		err = b.numberOf(&o, x, &spec.FetchType{Name: "symbol", At: t.At})
+	case t.IsText():
+		err = b.string(&o, x, t)
+	default:
+		err = b.numberOf(&o, x, t)
+	}
+	return &o.Value, err
+}
+
+// isText says whether a value is a string by itself.
+func isText(x spec.Expr) bool {
+	switch x := x.(type) {
+	case *spec.Builtin:
+		return x.Name.Name == "comm"
+	case *spec.Immediate:
+		return x.Const.Kind == spec.String
+	}
+	return false
+}
+
+// dentryName is the name of the struct dentry that x points to, or of that of
+// the struct file.
+func dentryName(x spec.Expr, t *spec.FetchType) (spec.Expr, *spec.FetchType) {
+	at := x.Span()
+	record := func(name string) spec.Expr {
+		return &spec.Cast{Type: spec.TypeName{Name: "struct " + name, Stars: 1, At: at}, X: x, At: at}
+	}
+	member := func(x spec.Expr, dot bool, name string) spec.Expr {
+		return &spec.Member{X: x, Dot: dot, Name: spec.Ident{Name: name, At: at}}
+	}
+	dentry := record("dentry")
+	if t.Name == "%pD" {
+		dentry = member(member(record("file"), false, "f_path"), true, "dentry")
+	}
+	return member(member(dentry, false, "d_name"), true, "name"), &spec.FetchType{Name: "string", At: t.At}
+}
+
+// byType gives a value the type that BTF has of it; without one it is a word.
+func (b *binder) byType(o *operand, x spec.Expr) error {
+	if err := b.finish(o, x); err != nil {
+		return err
+	}
+	if o.Scalar == nil {
+		return b.errorf(x.Span(), "'%s' is %s, no number", x, describe(o.Type)).WithHint("name a member of it, or give it a type")
+	}
+	letter := "u"
+	switch _, pointer := btf.As[*btf.Pointer](o.Type); {
+	case pointer, o.untyped:
+		letter = "x"
+	case o.Scalar.Signed:
+		letter = "s"
+	}
+	o.Format = letter + strconv.Itoa(8*o.Scalar.Size)
+	return nil
+}
+
+// numberOf makes a number of a value. What BTF has no type of is read as one.
+func (b *binder) numberOf(o *operand, x spec.Expr, t *spec.FetchType) error {
+	typ, s := numberType(t)
+	switch inMemory := len(o.Path) > 0 && o.Path[len(o.Path)-1].Addr; {
+	case o.untyped && !inMemory:
+		o.Type, o.field = typ, nil
+		if s.isField() {
+			o.field = s
+		}
+		if err := b.finish(o, x); err != nil {
+			return err
+		}
+	default:
+		if err := b.finish(o, x); err != nil {
+			return err
+		}
+		if o.Scalar == nil {
+			return b.errorf(t.At, "'%s' is %s, no number", x, describe(o.Type)).WithHint("name a member of it")
+		}
+		o.Type = typ
+		o.Casts = append(o.Casts[:len(o.Casts):len(o.Casts)], *s)
+		o.Scalar = s
+	}
+	o.Format = map[string]string{"": "u", "char": "c"}[t.Name]
+	if o.Format == "" {
+		o.Format = t.Name
+	}
+	return nil
+}
+
+// numberType is the type of a number, and how it is read.
+func numberType(t *spec.FetchType) (btf.Type, *Scalar) {
+	width, signed := t.Bits()
+	if t.Name == "" {
+		size := t.Field.Container / 8
+		s := &Scalar{Size: size}
+		if t.Field.Width < t.Field.Container {
+			s.Shift, s.Bits = t.Field.Offset, t.Field.Width
+		}
+		return intType("u"+strconv.Itoa(8*size), uint32(size), btf.Unsigned), s
+	}
+	encoding, name := btf.Unsigned, "u"
+	if signed {
+		encoding, name = btf.Signed, "s"
+	}
+	typ := intType(name+strconv.Itoa(width), uint32(width/8), encoding)
+	return typ, scalarOf(typ)
+}
+
+// array makes an array of what is in memory.
+func (b *binder) array(o *operand, x spec.Expr, t *spec.FetchType) error {
+	if t.IsText() || t.Name == "" {
+		return b.errorf(t.At, "arrays of %s are not supported", t)
+	}
+	elem, _ := numberType(t)
+	last := o.Path[len(o.Path)-1]
+	last.Size, last.Addr = 0, false
+	o.Path = appendPath(o.Path[:len(o.Path)-1], last)
+	o.Type = &btf.Array{Type: elem, Nelems: uint32(t.Count)}
+	o.Load, o.Casts, o.field = nil, nil, nil
+	return b.finish(o, x)
+}
+
+// string makes a string of a value: of the memory that it is, or of what BTF
+// says is one.
+func (b *binder) string(o *operand, x spec.Expr, t *spec.FetchType) error {
+	if !o.untyped {
+		if err := b.finish(o, x); err != nil {
+			return err
+		}
+		o.Name = x.String() // for errors
+		return b.format(&o.Value, spec.Ident{Name: t.Name, At: t.At})
+	}
+	last := o.Path[len(o.Path)-1]
+	text := KernelText
+	o.Format = t.Name
+	if last.User || t.Name == "ustring" {
+		text, o.Format = UserText, "ustring"
+	}
+	last.Addr, last.Size = true, 8
+	o.Path = appendPath(o.Path[:len(o.Path)-1], last)
+	o.Type, o.Load = &btf.Pointer{Target: intType("char", 1, btf.Signed)}, &Scalar{Size: 8}
+	o.Scalar = o.Load
+	o.followText(text)
+	return nil
+}

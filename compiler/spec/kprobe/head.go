@@ -1,0 +1,111 @@
+package kprobe
+
+import (
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// mostActive is the kernel's limit (KRETPROBE_MAXACTIVE_MAX).
+const mostActive = 4096
+
+// head parses the first word: the kind of probe and the name of the event.
+func (p *parser) head() error {
+	probe := p.trace.Probe
+	switch kind := p.text[p.pos]; kind {
+	case 'p', 'r', 'f', 't':
+		probe.Kind = spec.ProbeKind(kind)
+		probe.Return = probe.Kind == spec.Kretprobe
+		p.trace.Tracepoint = probe.Kind == spec.Tracepoint
+		p.pos++
+	default:
+		return p.badKind()
+	}
+	if err := p.maxActive(); err != nil {
+		return err
+	}
+	switch {
+	case p.accept(":"):
+		return p.eventName()
+	case p.pos < p.end:
+		return p.expected("':' and the event's name after '" + string(rune(probe.Kind)) + "'")
+	default:
+		return nil
+	}
+}
+
+// badKind refuses a line that begins with no letter for a probe.
+func (p *parser) badKind() error {
+	switch at := p.at(p.end - p.pos); {
+	case p.has("-:"):
+		return p.errorf(at, "there is nothing to delete on a command line").
+			WithHint("-:EVENT takes back an earlier line of a file")
+	case p.has("e:"), p.rest() == "e":
+		return p.errorf(at, "probes on events of other probes are not supported").
+			WithHint("trace the tracepoint or function itself: t:name sched_switch")
+	default:
+		return p.errorf(at, "%s is no kind of probe", spec.Quote(p.rest())).
+			WithHint("a line begins with p, r, f or t, and ':' and a name for the event: p:name")
+	}
+}
+
+// maxActive parses the number of r8.
+func (p *parser) maxActive() error {
+	number := p.run(isDigit)
+	if number.Name == "" {
+		return nil
+	}
+	if p.trace.Probe.Kind != spec.Kretprobe {
+		return p.errorf(number.At, "only r has a number of calls at once: r%s", number.Name)
+	}
+	n, err := spec.ParseUint(strings.TrimLeft(number.Name, "0"))
+	if strings.Trim(number.Name, "0") == "" {
+		n, err = 0, nil
+	}
+	if err != nil || n > mostActive {
+		return p.errorf(number.At, "%s calls at once are more than the limit (%d)", number.Name, mostActive)
+	}
+	p.trace.Probe.MaxActive = int(n)
+	return nil
+}
+
+// eventName parses [GROUP/][EVENT].
+func (p *parser) eventName() error {
+	group, event, err := p.groupEvent()
+	p.trace.Probe.Group, p.trace.Probe.Event = group, event
+	return err
+}
+
+// groupEvent parses a name that fills the rest of the word.
+func (p *parser) groupEvent() (group, event spec.Ident, err error) {
+	name := p.run(func(byte) bool { return true })
+	event = name
+	if i := strings.IndexAny(name.Name, "/."); i >= 0 {
+		group = spec.Ident{Name: name.Name[:i], At: spec.Span{Start: name.At.Start, End: name.At.Start + i}}
+		event = spec.Ident{Name: name.Name[i+1:], At: spec.Span{Start: group.At.End + 1, End: name.At.End}}
+		if err := p.checkEvent(group, "a group", strings.ReplaceAll(group.Name, "-", "_")); err != nil {
+			return group, event, err
+		}
+		if event.Name == "" {
+			return group, event, nil
+		}
+	}
+	return group, event, p.checkEvent(event, "an event", event.Name)
+}
+
+// checkEvent refuses what the kernel does not take for the name of an event,
+// or of a group. Plain is the name with what is allowed beyond an identifier
+// replaced.
+func (p *parser) checkEvent(id spec.Ident, what, plain string) error {
+	switch {
+	case id.Name == "":
+		return p.errorf(id.At, "the name of %s is missing", what)
+	case !isName(plain):
+		return p.errorf(id.At, "%s is no name for %s", spec.Quote(id.Name), what).
+			WithHint("a name has letters, digits and '_', and does not begin with a digit")
+	case len(id.Name) > spec.LongestEvent:
+		return p.errorf(id.At, "a name of %d characters is longer than that of %s in the kernel (%d)",
+			len(id.Name), what, spec.LongestEvent)
+	}
+	return nil
+}

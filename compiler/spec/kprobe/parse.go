@@ -1,0 +1,130 @@
+package kprobe
+
+import (
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+const (
+	longest  = 64 << 10 // bytes in a line
+	deepest  = 64       // parentheses and ! inside each other, and members
+	mostArgs = 128      // as in the kernel
+)
+
+// Is reports whether a text is a kprobe_events line, not a spec: its first word
+// is a letter for the kind of probe, alone or with a colon and a name.
+func Is(text string) bool {
+	words := split(text)
+	if len(words) == 0 {
+		return false
+	}
+	first := text[words[0].Start:words[0].End]
+	if strings.HasPrefix(first, "-:") {
+		return true
+	}
+	head, _, named := strings.Cut(first, ":")
+	letters := "prft"
+	if named {
+		letters += "e"
+	}
+	return head != "" && strings.Contains(letters, head[:1]) &&
+		strings.Trim(head[1:], digits) == "" && (named || len(words) > 1)
+}
+
+// ParseAny parses a spec or a kprobe_events line. Its error is always a
+// [*spec.Error].
+func ParseAny(text string) (*spec.Trace, error) {
+	if Is(text) {
+		return Parse(text)
+	}
+	return spec.Parse(text)
+}
+
+// Parse parses a kprobe_events line. Its error is always a [*spec.Error].
+func Parse(line string) (*spec.Trace, error) {
+	if err := check(line); err != nil {
+		return nil, err
+	}
+	p := &parser{text: line, trace: &spec.Trace{Text: line, Probe: &spec.Probe{}}}
+	if err := p.line(split(line)); err != nil {
+		return nil, err
+	}
+	return p.trace, nil
+}
+
+// check refuses what no line can be.
+func check(line string) error {
+	if len(line) > longest {
+		return spec.Errorf(line[:longest], spec.Span{Start: longest, End: longest},
+			"the line has %d bytes, the limit is %d", len(line), longest)
+	}
+	return spec.CheckText(line)
+}
+
+// parser reads a line word by word. Each method is called with pos where what
+// it parses begins and leaves it behind the end.
+type parser struct {
+	text     string
+	trace    *spec.Trace
+	pos, end int // of the word, or of the filter
+	depth    int // what is open of parentheses and !
+}
+
+// line parses a line of these words.
+func (p *parser) line(words []spec.Span) error {
+	if len(words) == 0 {
+		return p.errorf(p.at(0), "the line is empty").WithHint("name a place, for example p vfs_read")
+	}
+	p.open(words[0])
+	if err := p.head(); err != nil {
+		return err
+	}
+	if len(words) == 1 || p.word(words[1]) == "if" {
+		return p.noPlace(words)
+	}
+	p.open(words[1])
+	if err := p.place(); err != nil {
+		return err
+	}
+	args, filter := cutFilter(p.text, words[2:])
+	if err := p.args(args); err != nil {
+		return err
+	}
+	if filter != nil {
+		return p.filter(*filter)
+	}
+	return nil
+}
+
+func (p *parser) noPlace(words []spec.Span) error {
+	at := spec.Span{Start: words[0].End, End: words[0].End}
+	err := p.errorf(at, "the place of the probe is missing")
+	if p.trace.Probe.Kind == spec.Tracepoint {
+		return err.WithHint("name a tracepoint: %s sched_switch", p.word(words[0]))
+	}
+	return err.WithHint("name a function: %s vfs_read", p.word(words[0]))
+}
+
+// cutFilter cuts off the word if and what follows. As in C, a parenthesis may
+// stand right behind it.
+func cutFilter(text string, words []spec.Span) (args []spec.Span, filter *spec.Span) {
+	for i, w := range words {
+		word := text[w.Start:w.End]
+		if word == "if" || strings.HasPrefix(word, "if(") || strings.HasPrefix(word, "if!") {
+			return words[:i], &spec.Span{Start: w.Start + len("if"), End: len(text)}
+		}
+	}
+	return words, nil
+}
+
+// enter goes one level down. The limit keeps recursion over the tree, here and
+// in whoever reads it, within bounds.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > deepest {
+		return p.errorf(p.at(1), "more than %d parentheses and '!' inside each other", deepest)
+	}
+	return nil
+}
+
+func (p *parser) leave() { p.depth-- }
