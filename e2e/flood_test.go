@@ -72,7 +72,7 @@ func traceBlocked(t *testing.T, k *kernel) {
 	tr := k.trace(t, "", compiler.Options{Tally: true}, "vfs_read(count == 77, file->f_mode, return == 1)",
 		"null_lseek(offset > 1, file->f_mode, return >= 0)")
 	var pipe [2]int
-	require.NoError(t, unix.Pipe(pipe[:]))
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_DIRECT)) // one read takes one write
 	waiting := make(chan bool, blocked)
 	done := make(chan bool)
 	go func() {
