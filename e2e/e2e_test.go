@@ -19,6 +19,7 @@ import (
 
 var (
 	scripts  = flag.String("scripts", "testdata", "directory of the scripts to run")
+	logs     = flag.String("logs", "", "directory for the output of the guests, to look at while they run")
 	prebuilt = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
 )
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,7 @@ func testKernel(t *testing.T, m vm.Machine) {
 	defer cancel()
 	var output bytes.Buffer
 	start := time.Now()
-	err := m.Run(ctx, &output)
+	err := m.Run(ctx, io.MultiWriter(&output, logOf(t)))
 	t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
 	replayed := 0
 	for _, r := range parseResults(output.String()) {
@@ -159,4 +160,16 @@ func guestFiles(t *testing.T) []vm.File {
 		files = append(files, vm.File{Path: guestScripts[1:] + "/" + name, Source: p})
 	}
 	return files
+}
+
+// logOf is a file where the output of a guest can be read while it runs, if one
+// is wanted.
+func logOf(t *testing.T) io.Writer {
+	if *logs == "" {
+		return io.Discard
+	}
+	f, err := os.Create(filepath.Join(*logs, strings.ReplaceAll(t.Name(), "/", "-")))
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
 }
