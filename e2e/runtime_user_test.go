@@ -121,7 +121,7 @@ func TestGuestRuntimeAsNobody(t *testing.T) {
 	c := newCounter()
 	c.attach(compiler.Kprobe, 0, compiler.Place{Probe: c.probe(getpgid), Symbol: getpgid})
 	_, err := runtime.Load(c.Unit, kernel)
-	require.ErrorContains(t, err, "ksnoop lacks CAP_BPF and CAP_PERFMON")
+	require.ErrorContains(t, err, "lacks CAP_BPF and CAP_PERFMON")
 }
 
 func openUser(t *testing.T) (*runtime.Kernel, *compiler.Target) {
