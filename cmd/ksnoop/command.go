@@ -34,11 +34,12 @@ func (e statusError) Error() string {
 
 // command is what stands behind --: it is run while ksnoop traces.
 type command struct {
-	cmd     *exec.Cmd
-	own     inherited
-	started chan struct{}
-	ended   chan struct{}
-	status  int // valid when it has ended
+	cmd *exec.Cmd
+	own inherited
+	// What has happened to it.
+	starting, started, ended chan struct{}
+
+	status int // valid when it has ended
 }
 
 // findCommand finds the program of the command line's command; nil: there is
@@ -53,7 +54,7 @@ func findCommand(c *cli.Context) (*command, error) {
 		return nil, cannotRun(line.command[0], err)
 	}
 	cmd := &exec.Cmd{Path: path, Args: line.command, Stdin: c.App.Reader, Stdout: fileOf(c.App.Writer), Stderr: fileOf(c.App.ErrWriter)}
-	return &command{cmd: cmd, own: line.own, started: make(chan struct{}), ended: make(chan struct{})}, nil
+	return &command{cmd: cmd, own: line.own, starting: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
 // cannotRun says why, with the status that a shell has for it.
@@ -78,13 +79,15 @@ func cannotRun(name string, err error) error {
 
 // start starts the command as if ksnoop had not been there.
 func (c *command) start() error {
+	close(c.starting)
+	defer close(c.started)
 	restore := c.own.giveBack()
 	err := c.cmd.Start()
 	restore()
 	if err != nil {
+		close(c.ended)
 		return cannotRun(c.cmd.Args[0], err)
 	}
-	close(c.started)
 	return nil
 }
 
@@ -108,13 +111,14 @@ func statusOf(state *os.ProcessState) int {
 	return ws.ExitStatus()
 }
 
-// running says whether there is a command that has started and not ended.
+// running says whether there is a command that has been started and not ended.
 func (c *command) running() bool {
 	if c == nil {
 		return false
 	}
 	select {
-	case <-c.started:
+	case <-c.starting:
+		<-c.started // in no time
 	default:
 		return false
 	}

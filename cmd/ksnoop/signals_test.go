@@ -49,7 +49,7 @@ func TestSignals(t *testing.T) {
 // While a command runs, signals of the terminal are its own, and SIGTERM is
 // passed on to it.
 func TestSignalsOfCommand(t *testing.T) {
-	c := &command{cmd: exec.Command("cat"), started: make(chan struct{}), ended: make(chan struct{})}
+	c := &command{cmd: exec.Command("cat"), starting: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{})}
 	input, err := c.cmd.StdinPipe() // it waits for more
 	require.NoError(t, err)
 	defer input.Close()

@@ -8,9 +8,9 @@
 //	                                          -confine OPTIONS: under these of command confine;
 //	                                          -as CAPS: as command as would run it
 //	exec as CAPS COMMAND...                   run it as an ordinary user with these capabilities alone
-//	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N;
-//	                                          -signal none: it ends by itself
-//	trace-signal STOP|CONT OUT                halt it, and let it go on
+//	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N,
+//	                                          -1 if the signal kills it; -signal none: it ends by itself
+//	trace-signal STOP|CONT|TERM OUT           halt it, let it go on, or ask it to end and do not wait
 //	pipe full OUT                             wait until nothing more fits into the pipe of trace -pipe
 //	pipe read OUT                             from now on, copy what is in it to OUT
 //	pipe close OUT                            close the end that could be read

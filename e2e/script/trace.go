@@ -123,8 +123,8 @@ var signals = map[string]syscall.Signal{
 
 // traceSignal sends a signal to a tracer that is to go on.
 func traceSignal(ts *testscript.TestScript, args []string) {
-	number := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
-	usage(ts, len(args) == 2 && number[args[0]] != 0, "trace-signal STOP|CONT OUT")
+	number := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "TERM": syscall.SIGTERM}
+	usage(ts, len(args) == 2 && number[args[0]] != 0, "trace-signal STOP|CONT|TERM OUT")
 	t := running(ts).find(args[1])
 	usage(ts, t != nil, "trace-signal after trace "+args[1])
 	ts.Check(t.cmd.Process.Signal(number[args[0]]))
