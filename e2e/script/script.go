@@ -65,6 +65,9 @@ func Params(dir string) (testscript.Params, error) {
 			env.Values[tracersKey{}] = new(tracers)
 			env.Values[idsKey{}] = new(knownIDs)
 			env.Defer(unloadModule)
+			if err := restoreSysctls(env); err != nil {
+				return err
+			}
 			return nil
 		},
 		Cmds: map[string]command{
