@@ -63,7 +63,7 @@ func report(stderr io.Writer, err error) int {
 }
 
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
+	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version", DisableDefaultText: true}
 	app := newApp(stdout, stderr)
 	app.Reader = stdin
 	lineIn(app).own = keepInherited()
@@ -92,6 +92,11 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = onUsageError
+		for _, f := range c.Flags {
+			if f, ok := f.(*cli.BoolFlag); ok {
+				f.DisableDefaultText = true // it is off unless it is given
+			}
+		}
 	}
 	return app
 }
