@@ -6,6 +6,7 @@ type Arch struct {
 	ArgRegs   []int16          // offsets of the argument registers
 	RetRegs   [2]int16         // offsets of the two return registers
 	SP        int16            // offset of the stack pointer
+	IP        int16            // offset of the instruction pointer
 	StackArg  int              // from the stack pointer at entry to the first stack argument
 	Registers map[string]int16 // offsets of all of them by name
 	RetSP     int              // what a return probe's stack pointer has more than at entry
@@ -20,6 +21,7 @@ var AMD64 = &Arch{
 	ArgRegs:  []int16{112, 104, 96, 88, 72, 64}, // di, si, dx, cx, r8, r9
 	RetRegs:  [2]int16{80, 96},                  // ax, dx
 	SP:       152,
+	IP:       128,
 	StackArg: 8,
 	RetSP:    8,
 	Registers: map[string]int16{

@@ -52,6 +52,9 @@ type crowd struct {
 	functions int // in all
 	programs  int // on the same function, at most
 	returns   int // of these, at return
+	// caller: one of them shows where the function returns to. Where returns
+	// are followed by the function graph, that is an address of its own.
+	caller bool
 }
 
 // attachChoice is everything that the choice of an attach kind depends on.
@@ -74,6 +77,12 @@ func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error)
 	}
 	if p.Registers {
 		c.refuse, c.KprobeMulti, c.SessionIsReturn = registersReason, false, 0
+	}
+	if c.caller && p.returnSide() {
+		c.KprobeMulti, c.SessionIsReturn = false, 0
+	}
+	if p.Func.Untyped {
+		c.refuse = "BTF does not describe the function"
 	}
 	if p.Func.Tracepoint {
 		return Attach{Entry: TpBTF, Reason: "it is a tracepoint"}, nil
@@ -107,7 +116,7 @@ func (c *attachChoice) whyProbe() string {
 
 // probe chooses among the kinds that are no trampolines.
 func (c *attachChoice) probe(why string) (Attach, error) {
-	a := Attach{Entry: Kprobe, Return: Kretprobe, Reason: why, ReturnInstances: c.ReturnInstances}
+	a := Attach{Entry: Kprobe, Return: Kretprobe, Reason: why, ReturnInstances: c.returnInstances()}
 	if c.KprobeMulti {
 		a.Entry = KprobeMulti
 	}
@@ -127,6 +136,15 @@ func (c *attachChoice) probe(why string) (Attach, error) {
 		return a, nil
 	}
 	return c.withoutKprobe(a)
+}
+
+// returnInstances is what a kretprobe asks for: what the line says, or as much
+// as there is.
+func (c *attachChoice) returnInstances() int {
+	if probe := c.Trace.Probe; probe != nil && probe.MaxActive > 0 {
+		return probe.MaxActive
+	}
+	return c.ReturnInstances
 }
 
 // withoutKprobe is for users who may not make kprobes: calls may be missed, and
@@ -212,13 +230,13 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 	a := Attach{Entry: kind, Return: forced[kind], Reason: "asked for"}
 	why := ""
 	if c.Registers && kind != Kprobe {
-		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, registersReason)
+		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, c.refuse)
 	}
 	switch kind {
 	case Fentry:
 		why = c.whyNoTrampoline()
 	case Kprobe:
-		why, a.ReturnInstances = c.NoKprobe, c.ReturnInstances
+		why, a.ReturnInstances = c.NoKprobe, c.returnInstances()
 	case KprobeMulti:
 		switch {
 		case !c.KprobeMulti:

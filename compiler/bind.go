@@ -120,6 +120,8 @@ func argument(p *Param, side Side) operand {
 func (b *binder) result(at spec.Span) (operand, error) {
 	fn := b.fn
 	switch {
+	case fn.Untyped:
+		return b.untypedResult(), nil
 	case fn.Tracepoint:
 		return operand{}, b.errorf(at, "%s is a tracepoint, which returns nothing", fn.Name)
 	case fn.Result == nil:

@@ -40,6 +40,9 @@ func (b *binder) builtin(e *spec.Builtin) (operand, error) {
 	}
 	if number, ok := strings.CutPrefix(name, "arg"); ok {
 		n, err := strconv.Atoi(number)
+		if err == nil && b.fn.Untyped {
+			return b.untypedArg(e, n), nil
+		}
 		if err != nil || n < 1 || n > len(b.fn.Params) {
 			return operand{}, b.errorf(e.Span(), "%s has no $%s: it takes %d", b.fn.Name, name, len(b.fn.Params)).
 				WithHint("arguments count from $arg1")

@@ -20,6 +20,7 @@ type call struct {
 	args   []uint64 // words, in the order of the parameters
 	result []uint64
 	during func() // what happens in the function
+	caller uint64 // where it returns to
 }
 
 // rig is a compiled unit in a machine.
@@ -118,6 +119,7 @@ func (r *rig) enter(c call) (leave func()) {
 	sp := trampoline + stackFrame/2
 	regs := make([]byte, 168)
 	binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp)
+	binary.LittleEndian.PutUint64(stack, c.caller)
 	word := 0
 	for _, p := range fn.Params {
 		for _, w := range p.Words {
@@ -127,6 +129,15 @@ func (r *rig) enter(c call) (leave func()) {
 				binary.LittleEndian.PutUint64(stack[w.Stack:], c.args[word])
 			}
 			word++
+		}
+	}
+	if fn.Untyped {
+		for i, a := range c.args {
+			if n := len(AMD64.ArgRegs); i < n {
+				binary.LittleEndian.PutUint64(regs[AMD64.ArgRegs[i]:], a)
+			} else {
+				binary.LittleEndian.PutUint64(stack[AMD64.StackArg+8*(i-n):], a)
+			}
 		}
 	}
 	probe := r.alloc(regs)
@@ -144,6 +155,8 @@ func (r *rig) enter(c call) (leave func()) {
 			binary.LittleEndian.PutUint64(regs[AMD64.RetRegs[i]:], v)
 		}
 		binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp+8)
+		binary.LittleEndian.PutUint64(regs[AMD64.IP:], c.caller)
+		clear(stack[:8]) // kretprobes put an address of their own there
 		r.atRet = true
 		r.runAll(fn, trampoline, probe, Fexit, Kretprobe, KretprobeMulti, Session)
 	}

@@ -116,8 +116,8 @@ func (b *builder) leaf(item *spec.Item, negative bool) (Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	if item.Pred != nil && item.Pred.Const.Kind == spec.CPUs {
-		return b.cpus(item, value, negative)
+	if test, err := b.fieldTest(item, value, negative); test != nil || err != nil {
+		return test, err
 	}
 	pred, err := b.predicate(item, value)
 	if err != nil {

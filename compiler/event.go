@@ -16,7 +16,7 @@ func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	fn, err := FindFunction(trace, target)
+	fn, err := eventFunction(trace, target)
 	if err != nil {
 		return nil, err
 	}
@@ -26,20 +26,22 @@ func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
 	if trace.Probe.Offset > 0 && len(fn.Addrs) > 1 {
 		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", fn.Name, len(fn.Addrs))
 	}
+	if size, offset := fn.size(target), trace.Probe.Offset; size > 0 && offset >= size {
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has %d bytes, and the offset %d is behind them", fn.Name, size, offset)
+	}
 	trace, err = trace.Expand(slices.Collect(paramNames(fn)))
 	if err != nil {
 		return nil, err
 	}
-	p := &Probe{Trace: trace, Func: fn, Offset: trace.Probe.Offset, Registers: trace.Probe.Offset > 0}
+	p := &Probe{Trace: trace, Func: fn, Offset: trace.Probe.Offset, Registers: trace.Probe.Offset > 0 || fn.Untyped}
 	b := &builder{binder: binder{trace: trace, target: target, fn: fn}, probe: p, fetched: map[*spec.Item]*Value{}}
 	var all []*Value
 	for i, item := range trace.Items {
-		value, err := b.shared(item)
+		values, err := b.fetchAll(item, trace.ItemNames()[i])
 		if err != nil {
 			return nil, err
 		}
-		value.Name = trace.ItemNames()[i]
-		all = append(all, value)
+		all = append(all, values...)
 	}
 	var tests AllOf
 	if trace.Cond != nil {
@@ -85,6 +87,24 @@ func named(trace *spec.Trace, target *Target) (*spec.Trace, error) {
 	return &at, nil
 }
 
+// fetchAll binds an argument of an event: one value, but of an array of strings
+// one for each of them.
+func (b *builder) fetchAll(item *spec.Item, name string) ([]*Value, error) {
+	if t := item.Type; t == nil || t.Count == 0 || !t.IsText() {
+		v, err := b.shared(item)
+		if err != nil {
+			return nil, err
+		}
+		v.Name = name
+		return []*Value{v}, nil
+	}
+	values, err := b.strings(item)
+	for i, v := range values {
+		v.Name = fmt.Sprintf("%s[%d]", name, i)
+	}
+	return values, err
+}
+
 // sharedFetch binds an argument of an event, once for the record and for the
 // tests of it.
 func (b *builder) sharedFetch(item *spec.Item) (*Value, error) {
@@ -111,13 +131,27 @@ func (b *builder) field(f *spec.Field) (*Value, error) {
 		pointer := *v
 		pointer.Name = f.Name.Name
 		return &pointer, b.format(&pointer, f.As)
-	case f.As.Name != "":
-		return nil, b.errorf(f.Span(), "'.%s' is not supported", f.As.Name)
 	}
 	if v.Name == "" {
 		v.Name = f.Name.Name
 	}
 	return v, nil
+}
+
+// fieldTest binds a test of a kind that only fields have; nil: it is none.
+func (b *builder) fieldTest(item *spec.Item, v *Value, negative bool) (Test, error) {
+	f, ok := item.Value.(*spec.Field)
+	switch {
+	case !ok:
+		return nil, nil
+	case item.Pred.Const.Kind == spec.CPUs:
+		return b.cpus(item, v, negative)
+	case f.As.Name == "function":
+		return b.inFunction(item, v, negative)
+	case f.Of.Type != nil && f.Of.Type.Name == "symstr":
+		return b.ofSymbol(item, v, negative)
+	}
+	return nil, nil
 }
 
 // cpus binds a test of whether a number is one of a set.
@@ -131,45 +165,14 @@ func (b *builder) cpus(item *spec.Item, v *Value, negative bool) (Test, error) {
 		return nil, b.errorf(c.At, "'%s' is one processor, and %s several", v.Name, c).
 			WithHint("whether it is one of them is asked with '&': %s & %s", item.Value, c)
 	}
-	var in AnyOf
+	var ranges []Range
 	for _, r := range c.CPUs {
 		if lo, hi := v.Scalar.limits(); uint64(r.Last) > hi || int64(lo) > int64(r.First) {
 			return nil, b.errorf(c.At, "%d does not fit '%s', which is %s and holds %s", r.Last, v.Name, describe(v.Type), v.Scalar.bounds())
 		}
-		at := func(op spec.Op, n int) *Leaf {
-			return &Leaf{Value: v, Pred: &Predicate{Text: item.String(), Op: op, Signed: v.Scalar.Signed, Const: uint64(n)}}
-		}
-		if r.First == r.Last {
-			in = append(in, at(spec.Eq, r.First))
-		} else {
-			in = append(in, AllOf{at(spec.Ge, r.First), at(spec.Le, r.Last)})
-		}
+		ranges = append(ranges, Range{uint64(r.First), uint64(r.Last)})
 	}
-	if negative != (item.Pred.Op == spec.Ne) {
-		return opposite(in), nil
-	}
-	return in, nil
-}
-
-// opposite is the test that holds of the readable values that t does not hold
-// of.
-func opposite(t Test) Test {
-	switch t := t.(type) {
-	case AllOf:
-		var parts AnyOf
-		for _, x := range t {
-			parts = append(parts, flatAny(opposite(x))...)
-		}
-		return parts
-	case AnyOf:
-		var parts AllOf
-		for _, x := range t {
-			parts = append(parts, flatAll(opposite(x))...)
-		}
-		return parts
-	}
-	leaf := t.(*Leaf)
-	return &Leaf{Value: leaf.Value, Pred: leaf.Pred.negated()}
+	return inRanges(item, v, ranges, negative), nil
 }
 
 // settleEvent deals values and tests out to the two sides of a call. All of
@@ -189,6 +192,7 @@ func (p *Probe) settleEvent(values []*Value, tests AllOf) {
 		}
 		p.Paired = p.Paired || v.Side != side
 		p.Registers = p.Registers || v.Base.Register
+		p.Caller = p.Caller || v.Base.Caller
 	}
 	p.OnEntry, p.OnReturn = side == AtEntry, side == AtReturn
 	p.deal(values, tests)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -52,6 +53,17 @@ func TestEvents(t *testing.T) {
 		{`p read b=\"text" if b == "texts" || b == "tex" || b ~ "ext*"`, args1(5), nil, nil},
 		{"p read @jiffies:u32 @jiffies+4:u32", args1(5), nil, []string{"entry arg1=1234 arg2=99"}},
 		{"p read @0xffffffff81001100:u16", args1(5), nil, []string{"entry arg1=1234"}},
+		// Arrays.
+		{"p read +0(%di):b4@4/8[2] +0(%di):x16[2] +u0(%si):char[2] +0(%di):symbol[1]", args(0, ubuf, 0, 0), nil,
+			[]string{"entry arg1=fault(0x0) arg2=fault(0x0) arg3=7573 arg4=fault(0x0)"}},
+		{"p read names=+0(%dx):string[3] +u0(%si):string[1]", args(0, ubuf, 0xffff_ffff_8100_1108, 0), nil,
+			[]string{`entry names[0]="eth0" names[1]=*fault(0x0) names[2]="uplink" arg2[0]=*fault(0x72657375)`}},
+		{"p read names=+0(%dx):ustring[2]", args(0, ubuf, 8, 0), nil, []string{"entry names[0]=fault(0x8) names[1]=fault(0x8)"}},
+		{"r read names=+0(count):string[1] $retval", args(0, 0, 0xffff_ffff_8100_1108, 0), []uint64{3}, []string{`call names[0]="eth0" arg2=3`}},
+		// An argument is what is in its register.
+		{"p open n=$arg1:u64 dfd:s64 $arg1:x32 m=$arg1 c=$arg1:b8@32/64", args(0xabcd_0000_ffff_ff9c, 0), nil,
+			[]string{"entry n=12379550955006328732 dfd=-6067193118703222884 arg3=4294967196 m=-100 c=0"}},
+		{"r send a=$retval:s64 b=$retval", args(0, 0), []uint64{0xabcd_0000_ffff_fffe}, []string{"return a=-6067193118703222786 b=-2"}},
 		// Arguments and members.
 		{"p read count n=$arg3:u8 buf->err buf->dev->index buf->type buf->delta", args1(0x105), nil,
 			[]string{"entry count=261 n=5 arg3=-1 arg4=42 arg5=5 arg6=-2"}},
@@ -97,6 +109,21 @@ func TestEvents(t *testing.T) {
 		{`p read d=+0(+24(+8(%di))):string if d ~ "up*"`, args1(5), nil, []string{`entry d="uplink"`}},
 		{`p read d=ubuf:ustring if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
 		{`p read d=+u0(%si):string if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
+		// Of which symbol an address is.
+		{"p read n=%dx if n.function == open && n.function != send", args1(0xffff_ffff_8100_0200), nil, []string{"entry n=18446744071578845696"}},
+		{"p read n=%dx if n.function == open", args1(0xffff_ffff_8100_02ff), nil, []string{"entry n=18446744071578845951"}},
+		{"p read n=%dx if n.function == open", args1(0xffff_ffff_8100_0300), nil, nil},
+		{"p read n=%dx if n.function == open", args1(0xffff_ffff_8100_01ff), nil, nil},
+		{"p read n=%dx if n.function != open || !n.function == open", args1(0xffff_ffff_8100_0210), nil, nil},
+		{"p read n=%dx if !n.function != open", args1(0xffff_ffff_8100_0210), nil, []string{"entry n=18446744071578845712"}},
+		{"p read n=%dx if n.function == twin", args1(0xffff_ffff_8100_0e01), nil, []string{"entry n=18446744071578848769"}},
+		{"p read n=%dx if n.function == 0xffffffff81000210", args1(0xffff_ffff_8100_0201), nil, []string{"entry n=18446744071578845697"}},
+		{"p read count if count.function == open", args1(0xffff_ffff_8100_0201), nil, []string{"entry count=18446744071578845697"}},
+		{`p read n=%dx:symstr if n ~ "t*" && n ~ "tw[a-k]n*" || n ~ "read+*"`, args1(0xffff_ffff_8100_0d10), nil, []string{"entry n=18446744071578848528"}},
+		{`p read n=%dx:symstr if n ~ "t*" && n ~ "t[!w]*"`, args1(0xffff_ffff_8100_0d10), nil, nil},
+		{`p read n=%dx:symstr if n ~ "open+*"`, args1(0xffff_ffff_8100_0110), nil, nil},
+		{`p read n=%dx:symstr if !n ~ "open*"`, args1(0xffff_ffff_8100_0110), nil, []string{"entry n=18446744071578845456"}},
+		{`p read n=+0(%dx):symstr if n ~ "*"`, args1(0), nil, nil},
 		{"p read $arg* if count == 3 && cpu == 3", args(1, 2, 3, 4), nil, []string{"entry buf=1 ubuf=2 count=3 pos=4"}},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
@@ -104,6 +131,7 @@ func TestEvents(t *testing.T) {
 				r := newRig(t, f, Options{}, tc.line)
 				r.put(0xffff_ffff_8100_1100, le(uint32(1234), uint32(99)))
 				r.put(ubuf, []byte("user\x00\x00\x00\x00"))
+				r.put(0xffff_ffff_8100_1108, le(r.alloc([]byte("eth0\x00")), uint64(0), r.alloc([]byte("uplink\x00"))))
 				buf, _ := bufAndDev(r.machine)
 				r.do(call{args: tc.args(buf), result: tc.ret})
 				if tc.want == nil {
@@ -167,6 +195,80 @@ func parseAll(t *testing.T, lines ...string) []*spec.Trace {
 	return traces
 }
 
+// The address that a function returns to is what a kretprobe says, or where it
+// does not, what the stack begins with at entry.
+func TestReturnAddress(t *testing.T) {
+	lines := []string{
+		"r read rv ra", "r read ra:symbol if __probe_ret_ip.function == open", "r read if __probe_ret_ip.function != open",
+		"r read count if __probe_ret_ip == 0xffffffff81000210 && count == 5",
+	}
+	for _, tc := range []struct {
+		types []btf.Type
+		want  []string
+	}{
+		{nil, []string{"call ra=18446744071578845712 rv=3", "call ra=18446744071578845712", "call count=5"}},
+		{[]btf.Type{function("rethook_find_ret_addr", tLong)},
+			[]string{"return rv=3 ra=18446744071578845712", "return ra=18446744071578845712", "call count=5"}},
+	} {
+		for _, f := range []Features{withTrampoline, withProbes, withMulti, withSession} {
+			target := newTarget(t, f, tc.types...)
+			plan, err := ResolveAll(parseAll(t, lines...), target, Wishes{})
+			require.NoError(t, err)
+			unit, err := Compile(plan.Probes, Options{Arch: AMD64, Features: f, RingBytes: 1 << 20})
+			require.NoError(t, err)
+			r := withMachine(t, unit)
+			r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{3}, caller: 0xffff_ffff_8100_0210})
+			require.Equal(t, tc.want, r.shown())
+		}
+	}
+}
+
+// Nothing that hides the return address is on a function of which it is shown.
+func TestReturnAddressAlone(t *testing.T) {
+	for _, other := range []string{"read(count, return == 3)", "r read $retval", "f read%return count"} {
+		plan, err := ResolveAll(parseAll(t, "r read ra", other, "r open $retval"), newTarget(t, withSession), Wishes{})
+		require.NoError(t, err)
+		require.Equal(t, Kretprobe, plan.Probes[1].Attach.Return, other)
+		require.Equal(t, KretprobeMulti, plan.Probes[2].Attach.Return)
+	}
+}
+
+// A line that names nothing of BTF takes functions that BTF does not describe.
+func TestUntypedEvent(t *testing.T) {
+	for _, tc := range []struct{ line, want string }{
+		{"p assembly %di $arg2 $arg3:u8 $arg7 $stack1:s32 +0($stack) if arg2 == 2", "entry arg1=1 arg2=2 arg3=3 arg4=7 arg5=7 arg6=0"},
+		{"r assembly $retval rv:s8 a1", "call a1=2 arg1=255 rv=-1"},
+		{"p vmlinux:assembly+4 %di", "entry arg1=1"},
+		{"p 0xffffffff81001004 %si", "entry arg1=2"},
+	} {
+		r := newRig(t, withSession, Options{}, tc.line)
+		r.do(call{args: []uint64{1, 2, 3, 4, 5, 6, 7}, result: []uint64{255}})
+		require.Equal(t, []string{tc.want}, r.shown(), tc.line)
+		require.Equal(t, "BTF does not describe the function", r.unit.Probes()[0].Attach.Reason)
+	}
+	// Where names are shared, and what BTF says of one does not say of which.
+	require.Len(t, newRig(t, withSession, Options{}, "p twin $arg1").unit.Attachments, 2)
+}
+
+// A line may say how many calls a kretprobe follows.
+func TestMaxActive(t *testing.T) {
+	f := withProbes
+	f.ReturnInstances = 4096
+	for line, want := range map[string]int{"r8 read %ax": 8, "r8 read $retval": 8, "r read": 4096, "r4096:a read": 4096} {
+		r := newRig(t, f, Options{}, line)
+		require.Equal(t, want, r.unit.Attachments[0].ReturnInstances, line)
+	}
+}
+
+// What does not fit the kernel is reported with the place in the file.
+func TestErrorsOfFiles(t *testing.T) {
+	traces, err := kprobe.ParseFile("probes.txt", "p read\n\np:x read cuont\nraed\n")
+	require.NoError(t, err)
+	_, err = ResolveAll(traces, newTarget(t, withProbes), Wishes{})
+	require.ErrorContains(t, err, "probes.txt:3:10: read has no argument 'cuont'\n")
+	require.ErrorContains(t, err, "probes.txt:4:1: there is no function raed in this kernel\n")
+}
+
 // An offset is a place behind the function's.
 func TestEventOffset(t *testing.T) {
 	r := newRig(t, withSession, Options{}, "p read+16 %dx")
@@ -207,6 +309,71 @@ the return of a function has no offset, and this is read+16
   r 0xffffffff81000110
     ^^^^^^^^^^^^^^^^^^
   write 0xffffffff81000100`},
+		{"p read+256", `
+read has 256 bytes, and the offset 256 is behind them
+  p read+256
+    ^^^^`},
+		{"p assembly foo", `
+assembly has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)
+  p assembly foo
+    ^^^^^^^^`},
+		{"p assembly $arg*", `
+assembly has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)
+  p assembly $arg*
+    ^^^^^^^^`},
+		{"f assembly", `
+assembly has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)
+  f assembly
+    ^^^^^^^^`},
+		{"p jiffies", `
+jiffies is data, not a function
+  p jiffies
+    ^^^^^^^
+  its content is '@jiffies' in the list of a function`},
+		{"p cloned %di", `
+this kernel has cloned only as cloned.isra.0, with arguments that may differ from its type
+  p cloned %di
+    ^^^^^^
+  to trace it all the same, name it so: cloned.isra.0`},
+		{"p visit page.dev:string[2]", `
+'page.dev' is passed by value, and no array in memory
+  p visit page.dev:string[2]
+          ^^^^^^^^`},
+		{"p visit page.dev:u8[2]", `
+'page.dev' is passed by value, and no array in memory
+  p visit page.dev:u8[2]
+          ^^^^^^^^`},
+		{"p read n=%dx if n.function == raed", `
+there is no function 'raed' in this kernel
+  p read n=%dx if n.function == raed
+                                ^^^^
+  did you mean 'read'?`},
+		{"p read n=%dx if n.function == jiffies", `
+there is no function 'jiffies' in this kernel
+  p read n=%dx if n.function == jiffies
+                                ^^^^^^^`},
+		{"p read n=%dx if n.function == 0xff", `
+there is no function at 0xff
+  p read n=%dx if n.function == 0xff
+                                ^^^^`},
+		{"p open dfd if dfd.function == read", `
+'dfd' is int, no address of 64 bits
+  p open dfd if dfd.function == read
+                ^^^^^^^^^^^^`},
+		{"p read n=%dx:symstr if n == read", `
+'n' is a name with an offset and a size behind it, so it is compared with a pattern that ends in '*'
+  p read n=%dx:symstr if n == read
+                              ^^^^
+  write 'n ~ "read+*"'`},
+		{"p read n=%dx:symstr if n ~ \"read+0x10/*\"", `
+'n' is a name with an offset and a size behind it, so it is compared with a pattern that ends in '*'
+  p read n=%dx:symstr if n ~ "read+0x10/*"
+                             ^^^^^^^^^^^^^
+  write 'n ~ "read+*"'`},
+		{"p read n=%dx:symstr if n ~ \"raed*\"", `
+no symbol of this kernel has a name like 'raed*'
+  p read n=%dx:symstr if n ~ "raed*"
+                             ^^^^^^^`},
 		{"p read %rdi", `
 there is no register '%rdi' on amd64
   p read %rdi

@@ -25,6 +25,10 @@ func (b *binder) fetchExpr(e spec.Expr) (operand, error) {
 		return b.memory(e)
 	case *spec.Immediate:
 		return b.immediate(e)
+	case *spec.ReturnAddress:
+		o := b.returnAddress(e)
+		o.Base.Caller = true
+		return o, nil
 	case *spec.Old:
 		return b.old(e)
 	}
@@ -33,13 +37,34 @@ func (b *binder) fetchExpr(e spec.Expr) (operand, error) {
 
 // inContext is a word of the context of a kprobe.
 func (b *binder) inContext(e spec.Expr, w Word) operand {
-	side := AtEntry
 	if b.trace.Probe.Return {
-		side = AtReturn
+		return b.inRegisters(e, w, AtReturn)
 	}
+	return b.inRegisters(e, w, AtEntry)
+}
+
+// inRegisters is a word of the registers or the stack on one side of a call.
+func (b *binder) inRegisters(e spec.Expr, w Word, side Side) operand {
 	o := argument(&Param{Name: e.String(), Type: word64, Size: 8, Words: []Word{w}}, side)
 	o.Base.Register, o.untyped, o.known = true, true, false
 	return o
+}
+
+// returnsKnown are functions of kernels whose kretprobes have the return
+// address as their instruction pointer: there it is found by one of them (5.15).
+var returnsKnown = []string{"kretprobe_find_ret_addr", "rethook_find_ret_addr"}
+
+// returnAddress is where the function returns to. Where a kretprobe does not
+// say so, it is what the stack begins with at entry: the program there was
+// attached after the kretprobe, and so runs before the kretprobe puts an address
+// of its own in this place.
+func (b *binder) returnAddress(e spec.Expr) operand {
+	for _, name := range returnsKnown {
+		if len(funcsByName(b.target.Kernel, name)) > 0 {
+			return b.inRegisters(e, Word{Reg: b.target.Arch.IP}, AtReturn)
+		}
+	}
+	return b.inRegisters(e, Word{Reg: -1}, AtEntry)
 }
 
 func (b *binder) register(e *spec.Register) (operand, error) {

@@ -1,7 +1,9 @@
 package compiler
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -86,8 +88,8 @@ func (b *binder) byType(o *operand, x spec.Expr) error {
 // numberOf makes a number of a value. What BTF has no type of is read as one.
 func (b *binder) numberOf(o *operand, x spec.Expr, t *spec.FetchType) error {
 	typ, s := numberType(t)
-	switch inMemory := len(o.Path) > 0 && o.Path[len(o.Path)-1].Addr; {
-	case o.untyped && !inMemory:
+	switch address := len(o.Path) > 0 && o.Path[len(o.Path)-1].Addr; {
+	case (o.untyped || o.wholeArgument()) && !address:
 		o.Type, o.field = typ, nil
 		if s.isField() {
 			o.field = s
@@ -106,11 +108,26 @@ func (b *binder) numberOf(o *operand, x spec.Expr, t *spec.FetchType) error {
 		o.Casts = append(o.Casts[:len(o.Casts):len(o.Casts)], *s)
 		o.Scalar = s
 	}
-	o.Format = map[string]string{"": "u", "char": "c"}[t.Name]
-	if o.Format == "" {
-		o.Format = t.Name
-	}
+	o.Format = numberFormat(t)
 	return nil
+}
+
+// wholeArgument says whether a value is a number as it was passed. What is in
+// the register besides it counts if a line gives it a wider type.
+func (o *operand) wholeArgument() bool {
+	return len(o.Path) == 0 && len(o.Casts) == 0 && o.field == nil &&
+		o.Base.Param != nil && o.Type == o.Base.Param.Type && scalarOf(o.Type) != nil
+}
+
+// numberFormat is how a number of a type is shown.
+func numberFormat(t *spec.FetchType) string {
+	switch t.Name {
+	case "":
+		return "u"
+	case "char":
+		return "c"
+	}
+	return t.Name
 }
 
 // numberType is the type of a number, and how it is read.
@@ -134,16 +151,61 @@ func numberType(t *spec.FetchType) (btf.Type, *Scalar) {
 
 // array makes an array of what is in memory.
 func (b *binder) array(o *operand, x spec.Expr, t *spec.FetchType) error {
-	if t.IsText() || t.Name == "" {
-		return b.errorf(t.At, "arrays of %s are not supported", t)
+	if err := b.inMemory(o, x); err != nil {
+		return err
 	}
-	elem, _ := numberType(t)
+	elem, s := numberType(t)
 	last := o.Path[len(o.Path)-1]
 	last.Size, last.Addr = 0, false
 	o.Path = appendPath(o.Path[:len(o.Path)-1], last)
 	o.Type = &btf.Array{Type: elem, Nelems: uint32(t.Count)}
 	o.Load, o.Casts, o.field = nil, nil, nil
+	o.Elem = &Value{Type: elem, Format: numberFormat(t), Load: s, Scalar: s}
+	switch {
+	case s.Signed:
+		o.Elem.Format = "d"
+	case strings.HasPrefix(t.Name, "u"):
+		o.Elem.Format = "u"
+	}
 	return b.finish(o, x)
+}
+
+// inMemory refuses an array of what is in registers.
+func (b *binder) inMemory(o *operand, x spec.Expr) error {
+	if len(o.Path) > 0 {
+		return nil
+	}
+	return b.errorf(x.Span(), "'%s' is passed by value, and no array in memory", x)
+}
+
+// strings are the strings that an array in memory has pointers to. Each is a
+// value of its own, as each may be one that cannot be read.
+func (b *binder) strings(item *spec.Item) ([]*Value, error) {
+	o, err := b.bind(item.Value)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.inMemory(&o, item.Value); err != nil {
+		return nil, err
+	}
+	var values []*Value
+	for i := range item.Type.Count {
+		v := o.Value
+		v.Path = slices.Clone(o.Path)
+		last := &v.Path[len(v.Path)-1]
+		last.Off += 8 * i
+		last.Size, last.Addr, last.Direct = 8, false, false
+		v.Type, v.Format = &btf.Pointer{Target: intType("char", 1, btf.Signed)}, item.Type.Name
+		v.Load, v.Casts = &Scalar{Size: 8}, nil
+		v.Scalar = v.Load
+		v.followText(KernelText)
+		if last.User || item.Type.Name == "ustring" {
+			v.Format = "ustring"
+			v.followText(UserText)
+		}
+		values = append(values, &v)
+	}
+	return values, nil
 }
 
 // string makes a string of a value: of the memory that it is, or of what BTF

@@ -15,6 +15,9 @@ type Function struct {
 	Tracepoint bool
 	Type       *btf.Func
 	Signature
+	// Untyped: BTF does not describe it, so that nothing is known of its
+	// arguments and its result.
+	Untyped bool
 	// Copies is the number of functions of this name in the BTF.
 	Copies int
 	// Symbol is the name of the code, which may have a suffix that the

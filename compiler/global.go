@@ -89,7 +89,7 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 	var globs []string
 	for _, t := range traces {
 		switch {
-		case t.Probe != nil && t.Probe.Address != 0:
+		case t.Probe != nil && asksNames(t):
 			return func(string) bool { return true }
 		case t.Tracepoint:
 			names[tracepointSymbol+t.Func.Name] = true

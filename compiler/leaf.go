@@ -43,14 +43,18 @@ func (p *program) leaf(l *Leaf, to outcome) {
 		p.readScalar(l.Value, p.direct(l.Value), l.Pred.holds(0), to.unread)
 		p.ptr = rBase
 	}
-	if l.Pred.Op == spec.Mask {
+	if l.Pred.Op == spec.Mask && l.Pred.Ranges == nil {
 		if to.sure && !again {
 			p.save(l.Value) // before only some of its bits are left
 		}
 		p.jumpMask(l.Pred, to.no)
 		return
 	}
-	p.jump(inverse(l.Pred), asm.R1, l.Pred.Const, to.no)
+	if l.Pred.Ranges != nil {
+		p.jumpRanges(l.Pred, to.no)
+	} else {
+		p.jump(inverse(l.Pred), asm.R1, l.Pred.Const, to.no)
+	}
 	if to.sure && !again {
 		p.save(l.Value)
 	}

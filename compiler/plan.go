@@ -29,7 +29,7 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 	plan := &Plan{LeftOut: map[string]int{}}
 	var errs []error
 	for _, t := range traces {
-		errs = append(errs, plan.add(t, target, w))
+		errs = append(errs, located(plan.add(t, target, w), t))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -48,6 +48,7 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 		if p.returnSide() {
 			c.returns++
 		}
+		c.caller = c.caller || p.Caller
 		functions[p.Func.Symbol] = c
 	}
 	decided := plan.Probes[:0]
@@ -60,7 +61,7 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 		case p.OfGlob:
 			plan.leaveOut(p.Func.Name, err.Error())
 		default:
-			errs = append(errs, err)
+			errs = append(errs, located(err, p.Trace))
 		}
 	}
 	plan.Probes = decided
@@ -94,4 +95,13 @@ func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes) error {
 	plan.Probes = append(plan.Probes, p)
 	plan.Notes = append(plan.Notes, p.Func.notes()...)
 	return nil
+}
+
+// located gives an error about a trace the file that the trace is from.
+func located(err error, t *spec.Trace) error {
+	var refusal *spec.Error
+	if errors.As(err, &refusal) {
+		refusal.From = t.From
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"math"
+	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
@@ -12,9 +13,12 @@ import (
 type Predicate struct {
 	Text   string // as in the spec: skb->len > 100
 	Op     spec.Op
-	Not    bool // of Mask and Glob: the opposite
+	Not    bool // of Mask, Glob and Ranges: the opposite
 	Signed bool
 	Const  uint64 // two's complement if Signed
+	// Ranges are what a number is in one of, or with Not in none; nil: it is
+	// compared with Const.
+	Ranges []Range
 	// Pattern is what a string is compared with, for [spec.Eq], [spec.Ne]
 	// and [spec.Glob]; nil for numbers.
 	Pattern *Pattern
@@ -25,6 +29,9 @@ func (p *Predicate) holds(v uint64) bool {
 	less := v < p.Const
 	if p.Signed {
 		less = int64(v) < int64(p.Const)
+	}
+	if p.Ranges != nil {
+		return p.Not != slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.Low <= v && v <= r.High })
 	}
 	switch p.Op {
 	case spec.Eq:
@@ -54,7 +61,7 @@ var opposites = map[spec.Op]spec.Op{
 func (p *Predicate) negated() *Predicate {
 	n := *p
 	n.Text = "!(" + p.Text + ")"
-	if op, ok := opposites[p.Op]; ok {
+	if op, ok := opposites[p.Op]; ok && p.Ranges == nil {
 		n.Op = op
 	} else {
 		n.Not = !p.Not

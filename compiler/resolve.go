@@ -33,6 +33,8 @@ type Probe struct {
 	Offset uint64
 	// Registers: only kprobes have what is wanted.
 	Registers bool
+	// Caller: where the function returns to is wanted.
+	Caller bool
 	// OfGlob: the function is one of those that a glob means.
 	OfGlob bool
 	// Chain is the place of the probe in a stack; nil: it stands alone.

@@ -25,6 +25,9 @@ type Value struct {
 	Pointee btf.Type
 	// Text says that the pointee is a string, and where.
 	Text Text
+	// Elem is how the elements of an array are read, one by one, and shown;
+	// nil: as the type says.
+	Elem *Value
 }
 
 // Side is when a value can be read.
@@ -55,6 +58,8 @@ type Base struct {
 	// Register: the parameter is made up of a register, or of a word of the
 	// stack, where the probe is hit.
 	Register bool
+	// Caller: it is where the function returns to.
+	Caller bool
 	// Addr is the address of a variable. PerCPU is that of the table of
 	// offsets to add to it for each CPU, if it is a per-CPU variable.
 	Addr, PerCPU uint64

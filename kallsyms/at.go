@@ -19,13 +19,7 @@ const reach = 1 << 20
 func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
 	order := t.byAddr.order
-	end, _ := slices.BinarySearchFunc(order, addr, func(i uint32, addr uint64) int {
-		if t.entries[i].addr <= addr {
-			return -1
-		}
-		return 1
-	})
-	aliases := t.aliases(order[:end])
+	aliases := t.aliases(order[:t.behind(addr)])
 	if len(aliases) == 0 {
 		return Symbol{}, 0, false
 	}
@@ -35,6 +29,18 @@ func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 		return Symbol{}, 0, false
 	}
 	return s, offset, true
+}
+
+// behind returns the number, in the order of addresses, of the first symbol
+// behind addr.
+func (t *Table) behind(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(t.byAddr.order, addr, func(i uint32, addr uint64) int {
+		if t.entries[i].addr <= addr {
+			return -1
+		}
+		return 1
+	})
+	return i
 }
 
 // addrIndex has the entries in the order of their addresses, and of the file
@@ -104,4 +110,17 @@ func marksEnd(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "__stop_") || strings.HasPrefix(name, "__end_")
+}
+
+// End returns where s ends: at the next symbol with another address, or as far
+// behind the beginning as a symbol can contain an address. The answer is right
+// only if everything was kept.
+func (t *Table) End(s Symbol) uint64 {
+	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
+	order := t.byAddr.order
+	next := t.behind(s.Addr)
+	if next == len(order) {
+		return s.Addr + reach
+	}
+	return min(t.entries[order[next]].addr, s.Addr+reach)
 }

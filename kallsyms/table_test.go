@@ -129,6 +129,21 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// A symbol ends at the next one with another address.
+func TestEnd(t *testing.T) {
+	table := read(t, kernel)
+	for name, size := range map[string]uint64{
+		"m_start": 0x100, "_text": 0x100, "__memcpy": 0x100, "memcpy": 0x100, "copy_process.cold": 0x600, "_etext": reach, "_end": reach,
+	} {
+		s := table.Lookup(name)[0]
+		require.Equal(t, s.Addr+size, table.End(s), name)
+	}
+	m := table.Lookup("m_start")[2]
+	require.Equal(t, m.Addr+0x80, table.End(m))
+	last := table.Lookup("ext4_last")[0]
+	require.Equal(t, last.Addr+reach, table.End(last))
+}
+
 func TestHidden(t *testing.T) {
 	for _, test := range []struct {
 		about, text string

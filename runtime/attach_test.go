@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -25,6 +26,10 @@ func TestAttachError(t *testing.T) {
 	} {
 		require.EqualError(t, &AttachError{probe, compiler.Fexit, err}, want)
 	}
+	inside := *probe
+	inside.Offset = 6
+	require.EqualError(t, &AttachError{&inside, compiler.Kprobe, errors.New("no instruction begins at +6")},
+		"attach kprobe to open+6: no instruction begins at +6")
 }
 
 func TestBadPlaces(t *testing.T) {

@@ -19,7 +19,11 @@ type AttachError struct {
 }
 
 func (e *AttachError) Error() string {
-	return fmt.Sprintf("attach %s to %s: %v", e.Kind, e.Probe.Func.Name, e.reason())
+	place := e.Probe.Func.Name
+	if e.Probe.Offset > 0 {
+		place += fmt.Sprintf("+%d", e.Probe.Offset)
+	}
+	return fmt.Sprintf("attach %s to %s: %v", e.Kind, place, e.reason())
 }
 
 func (e *AttachError) Unwrap() error { return e.Err }

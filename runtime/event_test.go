@@ -122,3 +122,11 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// Reasons name whose memory could not be read.
+func TestReasonOfUserMemory(t *testing.T) {
+	user := &compiler.Value{Path: []compiler.Access{{User: true}}}
+	require.Equal(t, "no readable user memory at 0xc87780", (&Value{Value: user, Addr: 0xc87780}).Reason())
+	kernel := &compiler.Value{Path: []compiler.Access{{}}}
+	require.Equal(t, "0xc87780 is a user-space address", (&Value{Value: kernel, Addr: 0xc87780}).Reason())
+}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"math"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,13 +24,18 @@ func (v *Value) Reason() string {
 		return "error pointer " + errnoName(-a)
 	case a < 4096:
 		return fmt.Sprintf("%#x is in the NULL page", a)
-	case v.Text == compiler.UserText && a>>63 == 0:
+	case a>>63 == 0 && v.readsUser():
 		return fmt.Sprintf("no readable user memory at %#x", a)
 	case a>>63 == 0:
 		return fmt.Sprintf("%#x is a user-space address", a)
 	default:
 		return fmt.Sprintf("no readable memory at %#x", a)
 	}
+}
+
+// readsUser says whether some of what is read is memory of the process.
+func (v *Value) readsUser() bool {
+	return v.Text == compiler.UserText || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.User })
 }
 
 func errnoName(n uint64) string {

@@ -18,15 +18,21 @@ type attachFunc func(symbol string, prog *ebpf.Program, opts *link.KprobeOptions
 // the beginning of the kernel's text, in front of modules too.
 func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler.Attachment, opts *link.KprobeOptions) (link.Link, error) {
 	place := at.Places[0]
-	if opts.Offset = place.Offset; place.Addr == 0 {
-		return attach(place.Symbol, prog, opts)
+	symbol := place.Symbol
+	opts.Offset = place.Offset
+	if place.Addr != 0 {
+		text, err := s.kernel.text()
+		if err != nil {
+			return nil, err
+		}
+		symbol = textSymbol
+		opts.Offset += place.Addr - text
 	}
-	text, err := s.kernel.text()
-	if err != nil {
-		return nil, err
+	l, err := attach(symbol, prog, opts)
+	if err != nil && place.Offset > 0 {
+		err = refusedOffset(place, symbol, opts.Offset, err)
 	}
-	opts.Offset += place.Addr - text
-	return attach(textSymbol, prog, opts)
+	return l, err
 }
 
 // attachReturn asks for a number of return instances. That is only possible

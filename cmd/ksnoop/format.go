@@ -22,6 +22,9 @@ func appendFormat(dst []byte, v *runtime.Value, symbol func(addr uint64) string)
 	if isString(v.Value) {
 		return btfdump.AppendString(dst, v.Data), true
 	}
+	if v.Elem != nil {
+		return appendElements(dst, v, symbol), true
+	}
 	switch v.Format {
 	case "x", "x8", "x16", "x32", "x64":
 		return appendHex(dst, unsigned(v.Data)), true
@@ -39,6 +42,18 @@ func appendFormat(dst []byte, v *runtime.Value, symbol func(addr uint64) string)
 		return appendMAC(dst, v.Data), true
 	}
 	return dst, false
+}
+
+// appendElements appends an array as C writes one: {1,2}.
+func appendElements(dst []byte, v *runtime.Value, symbol func(addr uint64) string) []byte {
+	dst = append(dst, '{')
+	for i, e := range v.Elements() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst, _ = appendFormat(dst, &e, symbol) // all of them have a format
+	}
+	return append(dst, '}')
 }
 
 // isString says whether all bytes of a value are a string, whatever its type.

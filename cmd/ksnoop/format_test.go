@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -83,6 +84,40 @@ func TestSpecialValues(t *testing.T) {
 		got, ok := appendFormat([]byte(castOf(tc.value)), &runtime.Value{Value: tc.value, Data: []byte(tc.data)}, nil)
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
+	}
+}
+
+// Elements of arrays look as the type of a kprobe_events line says.
+func TestElements(t *testing.T) {
+	u8 := &btf.Int{Name: "u8", Size: 1}
+	u16 := &btf.Int{Name: "u16", Size: 2}
+	s16 := &btf.Int{Name: "s16", Size: 2, Encoding: btf.Signed}
+	u64 := &btf.Int{Name: "u64", Size: 8}
+	for _, tc := range []struct {
+		elem   *btf.Int
+		format string
+		load   compiler.Scalar
+		data   string
+		want   string
+		json   string
+	}{
+		{u8, "u", compiler.Scalar{Size: 1}, "\x00\xff", "(u8[2]){0,255}", "[0,255]"},
+		{s16, "d", compiler.Scalar{Size: 2, Signed: true}, "\x00\x00\xfe\xff", "(s16[2]){0,-2}", "[0,-2]"},
+		{u16, "x16", compiler.Scalar{Size: 2}, "\x00\x00\xfe\xff", "(u16[2]){0x0,0xfffe}", `["0x0","0xfffe"]`},
+		{u8, "c", compiler.Scalar{Size: 1}, "a\x00", `(u8[2]){'a','\0'}`, `["a","\\0"]`},
+		{u16, "u", compiler.Scalar{Size: 2, Shift: 4, Bits: 9}, "\xff\xff\x10\x20", "(u16[2]){511,1}", "[511,1]"},
+		{u64, "symbol", compiler.Scalar{Size: 8}, "\x05\x00\x00\x81\xff\xff\xff\xff\x05\x00\x00\x00\x00\x00\x00\x00",
+			"(u64[2]){0xffffffff81000005 <vfs_read+0x5>,0x5}", `["0xffffffff81000005 <vfs_read+0x5>","0x5"]`},
+		{u16, "u", compiler.Scalar{Size: 2}, "\x01\x00\x02", "(u16[2]){1}", "[1]"},
+	} {
+		v := &compiler.Value{Type: &btf.Array{Type: tc.elem, Nelems: 2}, Elem: &compiler.Value{Type: tc.elem, Format: tc.format, Load: &tc.load, Scalar: &tc.load}}
+		shown := &runtime.Value{Value: v, Data: []byte(tc.data)}
+		got, ok := appendFormat([]byte(castOf(v)), shown, newSymbols(namedSymbols).at)
+		require.True(t, ok, tc.want)
+		require.Equal(t, tc.want, string(got))
+		p := newJSON(btfdump.Options{}, nil, newSymbols(namedSymbols), "")
+		require.NoError(t, p.value(shown))
+		require.Equal(t, tc.json, string(p.text))
 	}
 }
 

@@ -19,11 +19,28 @@ func (p *jsonPrinter) value(v *runtime.Value) error {
 		p.stack(v.Data)
 	case isString(v.Value):
 		p.text = btfdump.AppendJSONString(p.text, v.Data)
+	case v.Elem != nil:
+		return p.elements(v)
 	case v.Format == "d", v.Format == "u":
 		p.text, _ = appendFormat(p.text, v, nil)
 	default:
 		return p.quotedOrPlain(v)
 	}
+	return nil
+}
+
+// elements prints an array whose elements are shown one by one.
+func (p *jsonPrinter) elements(v *runtime.Value) error {
+	p.text = append(p.text, '[')
+	for i, e := range v.Elements() {
+		if i > 0 {
+			p.text = append(p.text, ',')
+		}
+		if err := p.value(&e); err != nil {
+			return err
+		}
+	}
+	p.text = append(p.text, ']')
 	return nil
 }
 

@@ -76,7 +76,7 @@ func place(s kallsyms.Symbol, offset uint64) string {
 func needsSymbols(u *compiler.Unit) bool {
 	for _, ev := range u.Events {
 		for _, v := range ev.Items {
-			if v.Format == "symbol" || v.Base.Builtin == compiler.KernelStack {
+			if v.Format == "symbol" || v.Elem != nil && v.Elem.Format == "symbol" || v.Base.Builtin == compiler.KernelStack {
 				return true
 			}
 		}

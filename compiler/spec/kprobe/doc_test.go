@@ -23,7 +23,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		total += len(traces)
 	}
-	require.Equal(t, 20, total)
+	require.Equal(t, 22, total)
 }
 
 // The reference names all types and variables.
