@@ -3,7 +3,7 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # What no event passes through need not be fast: without inlining it is smaller.
-COLD := fmt reflect time text/template/... github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/...
+COLD := fmt reflect time regexp/... text/template/... github.com/cilium/ebpf/asm github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/...
 
 # The static binary. The tag leaves out what would make manuals of the help.
 ksnoop: FORCE

@@ -27,6 +27,7 @@ var inProcess = []struct {
 	{"flood", testFlood},
 	{"frozen", testFrozen},
 	{"language", testLanguage},
+	{"lines", testLines},
 	{"pairing", testPairing},
 	{"preemption", testPreemption},
 	{"runtime", testRuntime},

@@ -144,6 +144,22 @@ func TestEnd(t *testing.T) {
 	require.Equal(t, last.Addr+reach, table.End(last))
 }
 
+// The size of a symbol is what there is up to the next one with another address.
+func TestSize(t *testing.T) {
+	table := read(t, kernel)
+	for _, test := range []struct {
+		name string
+		size uint64
+	}{
+		{"m_start", 0x100}, {"_text", 0x100}, {"startup_64", 0x100}, {"__memcpy", 0x100}, {"copy_process.cold", 0x600},
+		{"_etext", 0}, {"ext4_last", 0}, {"dummy_xmit", 0},
+	} {
+		require.Equal(t, test.size, table.Size(table.Lookup(test.name)[0]), test.name)
+	}
+	require.EqualValues(t, 0x80, table.Size(table.Lookup("m_start")[2]))
+	require.Zero(t, read(t, "").Size(Symbol{}))
+}
+
 func TestHidden(t *testing.T) {
 	for _, test := range []struct {
 		about, text string

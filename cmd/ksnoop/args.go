@@ -33,10 +33,6 @@ func parseArgs(app *cli.App, args []string) ([]string, error) {
 	}
 	if command != "trace" {
 		operands = append(operands, behind...)
-	} else if behind != nil {
-		if err := setCommand(app, operands, behind); err != nil {
-			return nil, err
-		}
 	}
 	if err := checkOptions(app.Command(command), withValue, options); err != nil {
 		if implied && len(operands) > 0 {
@@ -47,10 +43,20 @@ func parseArgs(app *cli.App, args []string) ([]string, error) {
 	if command == "doctor" && len(operands) > 0 {
 		return nil, usagef("doctor looks at the whole system and takes no operand %q (ksnoop doctor --help explains more)", operands[0])
 	}
-	if len(operands) == 0 && command != "doctor" {
-		return nil, noOperand(command)
+	options, files, err := takeFiles(options, withValue)
+	if err != nil {
+		return nil, err
 	}
-	return slices.Concat([]string{command}, options, []string{"--"}, operands), nil
+	line := lineIn(app)
+	line.files = files
+	none := len(operands) == 0 && len(files) == 0
+	if command == "trace" && behind != nil {
+		line.command = behind
+		err = checkCommand(none, behind)
+	} else if none && command != "doctor" {
+		err = noOperand(command)
+	}
+	return slices.Concat([]string{command}, options, []string{"--"}, operands), err
 }
 
 func noOperand(command string) error {
@@ -61,15 +67,14 @@ func noOperand(command string) error {
 	return usagef("no %s to %s: name one, as in ksnoop %s %s (ksnoop help explains more)", what, command, command, example)
 }
 
-// setCommand keeps the command behind --, which trace runs.
-func setCommand(app *cli.App, specs, command []string) error {
+// checkCommand refuses a command behind -- with nothing to trace, and none.
+func checkCommand(nothing bool, command []string) error {
 	switch {
-	case len(specs) == 0:
+	case nothing:
 		return usagef("no function to trace before --, behind which a command stands: as in ksnoop vfs_read -- ls")
 	case len(command) == 0:
 		return usagef("no command behind --: as in ksnoop vfs_read -- ls")
 	}
-	lineIn(app).command = command
 	return nil
 }
 

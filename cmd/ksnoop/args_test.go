@@ -33,6 +33,10 @@ func TestParseArgs(t *testing.T) {
 		{"vfs_read --attach kprobe --stack", "trace --attach kprobe --stack -- vfs_read"},
 		{"compile --btf x vfs_read --kernel-features=6.12", "compile --btf x --kernel-features=6.12 -- vfs_read"},
 		{"list vfs_*", "list -- vfs_*"},
+		{"-f x", "trace --"},
+		{"-f x -p 12 vfs_read --file=y", "trace -p 12 -- vfs_read"},
+		{"info -fx -d", "info -d --"},
+		{"-p -f -f -p", "trace -p -f --"},
 		{"-h", "--help"},
 		{"help", "--help"},
 		{"help info", "info --help"},
@@ -56,6 +60,7 @@ func TestParseCommand(t *testing.T) {
 		{"trace a b --tree -- info -V", "trace --tree -- a b", "info -V"},
 		{"vfs_read --comm -- -d", "trace --comm -- -d -- vfs_read", ""},
 		{"vfs_read", "trace -- vfs_read", ""},
+		{"-f x -- ls -f y", "trace --", "ls -f y"},
 	} {
 		app := newApp(io.Discard, io.Discard)
 		got, err := parseArgs(app, strings.Fields(tc.line))

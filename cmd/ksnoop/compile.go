@@ -23,7 +23,7 @@ func compileCommand() *cli.Command {
    ksnoop compile --btf vmlinux --kernel-features 6.12 -s vfs_read ext4_file_read_iter
 
 The test that leaves out ksnoop itself is not shown.`,
-		Flags:  append(programFlags(), typesFlag(), featuresFlag()),
+		Flags:  append(programFlags(), fileFlag(), typesFlag(), featuresFlag()),
 		Action: compile,
 	}
 }

@@ -14,4 +14,5 @@ const specExamples = `A SPEC is a function, in parentheses the values to record,
    tp:sched_switch(prev->comm, next->comm)     a tracepoint
 
 With -s, the functions are a call chain: 'ksnoop -s vfs_read rw_verify_area' shows calls of the second inside the first.
-In a shell, put specs in single quotes. docs/spec.md describes the whole language.`
+In a shell, put specs in single quotes. docs/spec.md describes the whole language.
+Lines of the kernel's kprobe_events can take the place of specs, -f reads files of both: docs/kprobe-events.md.`

@@ -18,13 +18,17 @@ import (
 func infoCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "info",
-		Usage:     "show the prototypes of functions and tracepoints",
+		Usage:     "show the prototypes of functions and tracepoints, and the fields of events",
 		ArgsUsage: "FUNCTION...",
 		Description: `A FUNCTION may have a module before it, and wildcards:
 
    ksnoop info vfs_read
-   ksnoop info 'tcp_*' tp:sched_switch nf_conntrack:nf_conntrack_in`,
-		Flags:  append(hidden(slices.Concat(programFlags(), talkFlags())), typesFlag()),
+   ksnoop info 'tcp_*' tp:sched_switch nf_conntrack:nf_conntrack_in
+
+Of a kprobe_events line it shows what the event's file format in tracefs would say:
+
+   ksnoop info 'p:read vfs_read count=$arg3'`,
+		Flags:  append(hidden(slices.Concat(programFlags(), talkFlags())), fileFlag(), typesFlag()),
 		Action: info,
 	}
 }
@@ -38,8 +42,12 @@ func info(c *cli.Context) error {
 	var text bytes.Buffer
 	var errs []error
 	for _, t := range traces {
+		if t.Probe != nil {
+			errs = append(errs, infoLine(&text, t, target))
+			continue
+		}
 		functions, err := findFunctions(t, target)
-		errs = append(errs, err)
+		errs = append(errs, located(err, t))
 		for _, fn := range functions {
 			fmt.Fprintf(&text, "%s;\n", declaration(fn))
 		}
@@ -48,6 +56,35 @@ func info(c *cli.Context) error {
 		return fmt.Errorf("write the prototypes: %w", err)
 	}
 	return errors.Join(errs...)
+}
+
+// infoLine prints what the event of a kprobe_events line has, whether or not the
+// kernel can trace it.
+func infoLine(text *bytes.Buffer, t *spec.Trace, target *compiler.Target) error {
+	features, err := featuresOf("", target.Kernel)
+	if err != nil {
+		return err
+	}
+	able := *target
+	able.Features = features
+	able.Features.ConsistentBTF = target.Features.ConsistentBTF // says what BTF is worth
+	p, err := compiler.Resolve(t, &able)
+	if err != nil {
+		return located(err, t)
+	}
+	if text.Len() > 0 {
+		text.WriteByte('\n')
+	}
+	text.WriteString(eventFormat(p))
+	return nil
+}
+
+// located says of an error in a trace of a file where that is.
+func located(err error, t *spec.Trace) error {
+	if refusal := (*spec.Error)(nil); errors.As(err, &refusal) {
+		refusal.From = t.From
+	}
+	return err
 }
 
 // findFunctions is the function of a trace, or those that its glob means.

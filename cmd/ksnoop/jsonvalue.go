@@ -104,6 +104,10 @@ func newJSONShape(ev *compiler.Event) *jsonShape {
 		head = quoteJSON(append(head, `,"module":`...), fn.Module)
 	}
 	head = quoteJSON(append(head, `,"kind":`...), sides[ev.Kind])
+	if isLine(ev) {
+		head = quoteJSON(append(head, `,"group":`...), ev.Probe.Trace.GroupName())
+		head = quoteJSON(append(head, `,"event":`...), ev.Probe.Trace.EventName())
+	}
 	return &jsonShape{head: string(append(head, `,"call":`...)), items: newJSONItems(ev.Items)}
 }
 

@@ -6,6 +6,7 @@ import "github.com/urfave/cli/v2"
 // package knows nothing of.
 type line struct {
 	command []string // behind --, with its arguments
+	files   []string // of -f, each time that it is given
 	own     inherited
 }
 

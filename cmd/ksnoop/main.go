@@ -78,7 +78,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:                      "ksnoop",
 		Usage:                     "show the data that flows through kernel functions",
-		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop [OPTIONS] SPEC... -- COMMAND [ARGUMENT...]\n   ksnoop dump TYPE < bytes\n   ksnoop doctor",
+		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop [OPTIONS] -f FILE [SPEC...]\n   ksnoop [OPTIONS] SPEC... -- COMMAND [ARGUMENT...]\n   ksnoop dump TYPE < bytes\n   ksnoop doctor",
 		Description:               specExamples,
 		Version:                   buildVersion(),
 		Commands:                  []*cli.Command{traceCommand(), infoCommand(), listCommand(), compileCommand(), dumpCommand(), doctorCommand()},

@@ -47,7 +47,7 @@ func newOutput(format string, options btfdump.Options, unit *compiler.Unit, s *s
 	case "compact":
 		return newCompact(options, s), nil
 	}
-	return newPrinter(options, s), nil
+	return newPrinter(options, unit, s), nil
 }
 
 // page is text that is to be written.

@@ -12,6 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -37,7 +38,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		for _, options := range []btfdump.Options{{EmitStrings: true, Indent: " "}, {Compact: true, EmitZeroes: true}} {
-			p := newPrinter(options, newSymbols(namedSymbols))
+			p := newPrinter(options, unit, newSymbols(namedSymbols))
 			require.NoError(t, p.event(&ev))
 			require.Regexp(t, safe, string(p.text))
 		}
@@ -67,8 +68,10 @@ func recordUnit(f *testing.F) *compiler.Unit {
 		"vfs_read(count:x, count:u, count:d, count:c, count:symbol, count:be, count:string, file:ip4, return > 1, file:mac, file:ip6)",
 		"vfs_read(file->flags:ip4, file->flags:s8, file->pos, *file, (u8)count, (_Bool)count, return:x16)",
 		"vfs_read($comm, $pid, $tid, $cpu, $uid, $cgroup, $duration, $kstack, $arg1, return)",
+		"p:a vfs_open +0($arg1):string +0($arg1):s64[5] path:symbol +u0($arg1):char[3] $comm %di:b3@1/8 y=path:symstr",
+		"r:b vfs_read $retval count:char file->pos file->flags:x32 t=\\\"text\"",
 	} {
-		if trace, err := spec.Parse(text); err == nil {
+		if trace, err := kprobe.ParseAny(text); err == nil {
 			traces = append(traces, trace)
 			continue
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,10 +12,11 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
-// parse reads all specs of a command line and reports every one that is wrong.
+// parse reads all specs of a command line, those in files first, and reports
+// every one that is wrong.
 func parse(c *cli.Context) ([]*spec.Trace, error) {
-	var traces []*spec.Trace
-	var errs []error
+	traces, err := parseFiles(c)
+	errs := []error{err}
 	for _, text := range c.Args().Slice() {
 		t, err := kprobe.ParseAny(text)
 		if err != nil {
@@ -23,14 +25,17 @@ func parse(c *cli.Context) ([]*spec.Trace, error) {
 		}
 		traces = append(traces, t)
 	}
+	if traces == nil && errors.Join(errs...) == nil {
+		errs = append(errs, usagef("there is nothing in %s: each line is empty, a comment or taken back", strings.Join(lineOf(c).files, ", ")))
+	}
 	errs = append(errs, addConditions(c, traces))
 	return traces, errors.Join(errs...)
 }
 
-// wishes reads what the command line says about how to trace.
-func wishes(c *cli.Context) (compiler.Wishes, error) {
+// wishes reads what the command line says about how to trace so many traces.
+func wishes(c *cli.Context, traces int) (compiler.Wishes, error) {
 	// As with the classic ksnoop, a stack of one function is no stack.
-	w := compiler.Wishes{Stack: c.Bool("stack") && c.NArg() > 1, Attach: compiler.Kind(c.String("attach"))}
+	w := compiler.Wishes{Stack: c.Bool("stack") && traces > 1, Attach: compiler.Kind(c.String("attach"))}
 	if !c.IsSet("attach") || slices.Contains(compiler.ForcedKinds(), w.Attach) {
 		return w, nil
 	}
@@ -60,7 +65,7 @@ func resolve(c *cli.Context, traces []*spec.Trace, target *compiler.Target, w co
 func meantCommand(c *cli.Context, traces []*spec.Trace, target *compiler.Target) error {
 	name := c.Args().First()
 	near, ok := spec.Nearest(name, commandNames(c.App))
-	if !ok {
+	if !ok || len(lineOf(c).files) > 0 {
 		return nil
 	}
 	if _, err := compiler.FindFunction(traces[0], target); err == nil {

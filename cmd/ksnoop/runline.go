@@ -67,6 +67,8 @@ type probeName struct {
 	Module string // "" is vmlinux
 	Kind   string // entry, return or call
 	Attach string // kinds, entry first, with + between
+	// Group and Event are those of a kprobe_events line.
+	Group, Event string
 }
 
 // newProbeName names an event and the kinds of the programs that make it, of
@@ -80,7 +82,11 @@ func newProbeName(ev *compiler.Event, attached []string) probeName {
 		attached = attached[last:]
 	}
 	fn := ev.Probe.Func
-	return probeName{functionName(fn), fn.Module, sides[ev.Kind], strings.Join(attached, "+")}
+	name := probeName{Func: functionName(fn), Module: fn.Module, Kind: sides[ev.Kind], Attach: strings.Join(attached, "+")}
+	if isLine(ev) {
+		name.Group, name.Event = ev.Probe.Trace.GroupName(), ev.Probe.Trace.EventName()
+	}
+	return name
 }
 
 func (n probeName) attachedBy(kind compiler.Kind) bool {
@@ -95,6 +101,10 @@ func (p *jsonPrinter) probe(n probeName) {
 	}
 	p.member("kind", n.Kind)
 	p.member("attach", n.Attach)
+	if n.Event != "" {
+		p.member("group", n.Group)
+		p.member("event", n.Event)
+	}
 }
 
 func kernelRelease() (string, error) {

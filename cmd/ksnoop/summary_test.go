@@ -107,7 +107,7 @@ func TestJSONLoss(t *testing.T) {
 
 // The text formats leave losses to stderr.
 func TestTextHasNoSummary(t *testing.T) {
-	for _, out := range []output{newPrinter(dumpDefaults, nil), newCompact(dumpDefaults, nil)} {
+	for _, out := range []output{newPrinter(dumpDefaults, &compiler.Unit{}, nil), newCompact(dumpDefaults, nil)} {
 		out.loss(loss{})
 		out.end(summary{})
 		require.Zero(t, out.gathered())

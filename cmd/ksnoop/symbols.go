@@ -72,9 +72,56 @@ func place(s kallsyms.Symbol, offset uint64) string {
 	return text
 }
 
-// needsSymbols says whether events of a unit show what is at addresses.
-func needsSymbols(u *compiler.Unit) bool {
+// appendSized appends what is at an address, as the kernel prints it: "name+0xoff/0xsize [module]",
+// or the address if that is not known.
+func (s *symbols) appendSized(dst []byte, addr uint64) []byte {
+	s.load()
+	if s.table != nil {
+		if symbol, offset, ok := s.table.At(addr); ok {
+			return append(dst, sizedPlace(symbol, offset, s.table.Size(symbol))...)
+		}
+	}
+	return appendHex(dst, addr)
+}
+
+// codePlace is an offset in a function, with its size if that is known: a name
+// may stand for several.
+func (s *symbols) codePlace(fn *compiler.Function, offset uint64) string {
+	s.load()
+	place := kallsyms.Symbol{Name: fn.Symbol, Module: fn.Module}
+	var size uint64
+	if s.table != nil {
+		for _, symbol := range s.table.Lookup(fn.Symbol) {
+			if symbol.Module != fn.Module || !symbol.Entry() || len(fn.Addrs) == 1 && symbol.Addr != fn.Addrs[0] {
+				continue
+			}
+			if size != 0 {
+				return sizedPlace(place, offset, 0)
+			}
+			size = s.table.Size(symbol)
+		}
+	}
+	return sizedPlace(place, offset, size)
+}
+
+func sizedPlace(s kallsyms.Symbol, offset, size uint64) string {
+	text := plainName(s.Name) + fmt.Sprintf("+%#x", offset)
+	if size != 0 {
+		text += fmt.Sprintf("/%#x", size)
+	}
+	if s.Module != "" {
+		text += " [" + plainName(s.Module) + "]"
+	}
+	return text
+}
+
+// needsSymbols says whether events of a unit show what is at addresses, or as
+// text the sizes of functions.
+func needsSymbols(u *compiler.Unit, format string) bool {
 	for _, ev := range u.Events {
+		if format == "text" && isLine(ev) {
+			return true
+		}
 		for _, v := range ev.Items {
 			if v.Format == "symbol" || v.Elem != nil && v.Elem.Format == "symbol" || v.Base.Builtin == compiler.KernelStack {
 				return true

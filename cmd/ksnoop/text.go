@@ -17,27 +17,48 @@ const (
 	closeIndent = 31
 )
 
-// printer turns events into the text that ksnoop is known for.
+// printer turns events into the text that ksnoop is known for, and those of
+// kprobe_events lines into that of the kernel's trace file.
 type printer struct {
 	page
 	forms
 	symbols *symbols
+	headers string
+	lines   map[*compiler.Event]*lineEvent
+	word    []byte // scratch for the name of a thread
 }
 
-// newPrinter is a printer of values that look as options say.
-func newPrinter(options btfdump.Options, s *symbols) *printer {
+// newPrinter is a printer of the events of a unit, with values that look as
+// options say.
+func newPrinter(options btfdump.Options, unit *compiler.Unit, s *symbols) *printer {
 	if options.Compact {
 		options.IndentLevel = 0
 	} else {
 		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
 		options.IndentLevel = (valueIndent + n - 1) / n
 	}
-	return &printer{forms: newForms(options), symbols: s}
+	return &printer{forms: newForms(options), symbols: s, headers: headers(unit), lines: map[*compiler.Event]*lineEvent{}}
 }
 
-func (p *printer) begin() {
-	p.text = append(p.text, "            TIME  CPU      PID FUNCTION/ARGS\n"...)
+// headers are those of the styles that a unit's events have.
+func headers(unit *compiler.Unit) string {
+	lines := 0
+	for _, ev := range unit.Events {
+		if isLine(ev) {
+			lines++
+		}
+	}
+	text := ""
+	if lines == 0 || lines < len(unit.Events) {
+		text = "            TIME  CPU      PID FUNCTION/ARGS\n"
+	}
+	if lines > 0 {
+		text += ftraceHeader
+	}
+	return text
 }
+
+func (p *printer) begin() { p.text = append(p.text, p.headers...) }
 
 func (p *printer) loss(loss) {}
 
@@ -45,6 +66,10 @@ func (p *printer) end(summary) {}
 
 // event adds the text of an event.
 func (p *printer) event(ev *runtime.Event) error {
+	if isLine(ev.Event) {
+		p.ftrace(ev)
+		return nil
+	}
 	p.columns(ev)
 	p.blanks(depth(ev))
 	p.text = append(append(p.text, functionName(ev.Probe.Func)...), "(\n"...)

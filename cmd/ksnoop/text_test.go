@@ -73,7 +73,7 @@ func TestText(t *testing.T) {
                                      /* Cannot show 'n' as 'int': 0x1234 is a user-space address */`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newPrinter(dumpDefaults, newSymbols(namedSymbols))
+			p := newPrinter(dumpDefaults, &compiler.Unit{}, newSymbols(namedSymbols))
 			require.NoError(t, p.event(newEvent(compiler.EntryEvent, tc.values...)))
 			want := "       123456789    2       77 f(" + tc.want + "\n                               );\n\n"
 			require.Equal(t, want, string(p.text))
@@ -82,7 +82,7 @@ func TestText(t *testing.T) {
 }
 
 func TestHeaderText(t *testing.T) {
-	p := newPrinter(dumpDefaults, nil)
+	p := newPrinter(dumpDefaults, &compiler.Unit{}, nil)
 	p.begin()
 	require.Equal(t, "            TIME  CPU      PID FUNCTION/ARGS\n", string(p.text))
 }
@@ -123,7 +123,7 @@ func TestHiddenSymbols(t *testing.T) {
 // A tracepoint is named as in a spec; in a stack, names stand further right
 // the deeper the call.
 func TestNames(t *testing.T) {
-	p := newPrinter(btfdump.Options{}, nil)
+	p := newPrinter(btfdump.Options{}, &compiler.Unit{}, nil)
 	tracepoint := &compiler.Probe{Func: &compiler.Function{Name: "tick", Tracepoint: true}}
 	inner := &compiler.Probe{Func: &compiler.Function{Name: "inner"}, Chain: &compiler.Chain{Level: 2}}
 	for probe, want := range map[*compiler.Probe]string{

@@ -19,7 +19,7 @@ func traceCommand() *cli.Command {
 		Usage:       "trace functions until interrupted (the default)",
 		ArgsUsage:   "SPEC...",
 		Description: specExamples,
-		Flags:       slices.Concat([]cli.Flag{outputFlag()}, programFlags(), boundFlags(), talkFlags(), dumpFlags()),
+		Flags:       slices.Concat([]cli.Flag{fileFlag(), outputFlag()}, programFlags(), boundFlags(), talkFlags(), dumpFlags()),
 		Action:      trace,
 	}
 }
@@ -43,7 +43,7 @@ func trace(c *cli.Context) error {
 		return err
 	}
 	names := &symbols{read: k.Symbols, stderr: c.App.ErrWriter}
-	if needsSymbols(unit) {
+	if needsSymbols(unit, format) {
 		names.load() // now, as events would wait for it
 	}
 	out, err := newOutput(format, options, unit, names)
@@ -125,7 +125,7 @@ func prepare(c *cli.Context) (*compiler.Unit, *kernel, error) {
 // compileTraces compiles specs for a kernel. k is nil unless that is the one
 // that runs, whose processes have been given then.
 func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target, k *kernel) (*compiler.Unit, error) {
-	w, err := wishes(c)
+	w, err := wishes(c, len(traces))
 	if err != nil {
 		return nil, err
 	}

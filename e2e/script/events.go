@@ -16,6 +16,9 @@ import (
 // eventHeader matches the first line of an event, normalized or not.
 var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) +([\w.:]+)\(`)
 
+// lineEvent matches an event of a kprobe_events line, up to its function.
+var lineEvent = regexp.MustCompile(`(?m)^ *\S.*-\d+ +\[\d+\] +\d+\.\d{6}: \w+: \((?:[^)\n]*<- )?([\w.]+)`)
+
 // address matches a hexadecimal number that is too large for 32 bits.
 var address = regexp.MustCompile(`\b0x[0-9a-f]{9,16}\b`)
 
@@ -29,6 +32,11 @@ func events(ts *testscript.TestScript, args []string) {
 func textEvents(text, function string) (n int) {
 	for _, m := range eventHeader.FindAllStringSubmatch(text, -1) {
 		if m[1] == function {
+			n++
+		}
+	}
+	for _, m := range lineEvent.FindAllStringSubmatch(text, -1) {
+		if m[1] == strings.TrimPrefix(function, "tp:") {
 			n++
 		}
 	}

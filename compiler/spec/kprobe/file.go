@@ -11,10 +11,11 @@ import (
 // ParseFile parses the text of a file, in which each line is a spec, a
 // kprobe_events line, or -:[GROUP/]EVENT, which takes back the earlier lines
 // with this event. A line with the event of an earlier one replaces it. What
-// follows a # is a comment. All that is wrong is reported, with the name of the
-// file and the number of the line.
-func ParseFile(name, text string) ([]*spec.Trace, error) {
-	f := &file{}
+// follows a # is a comment. Traces of other files are taken for earlier lines.
+// All that is wrong is reported, with the name of the file and the number of
+// the line.
+func ParseFile(name, text string, earlier ...*spec.Trace) ([]*spec.Trace, error) {
+	f := &file{slices.Clone(earlier)}
 	var errs []error
 	from := spec.Source{File: name}
 	for line := range strings.Lines(text) {

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Files are read in order, each after the other, before the specs of the command
+// line.
+func TestSpecFiles(t *testing.T) {
+	types := writeKernel(t)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	first := write("first", "# comment\n\nf:a vfs_read count # one\r\nvfs_open(path)\nf:b vfs_read file\n")
+	second := write("second", "-:b\nf:a vfs_open file\n\n")
+	for _, tc := range []struct {
+		line, stdin, want string
+	}{
+		{"-f " + first, "", "vfs_read vfs_open vfs_read"},
+		{"--file=" + first + " vfs_open(file)", "", "vfs_read vfs_open vfs_read vfs_open"},
+		{"vfs_read(count) -f " + first + " -f " + second, "", "vfs_open vfs_open vfs_read"},
+		{"-f - vfs_read(count)", "vfs_open(file)\n", "vfs_open vfs_read"},
+		{"-f- --file " + first, "f:c vfs_open\n", "vfs_open vfs_read vfs_open vfs_read"},
+		{"-s -f -", "vfs_open(file)\nvfs_read(count)\n", "vfs_open vfs_read"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"ksnoop", "compile", "--btf", types}, strings.Fields(tc.line)...)
+		require.Zero(t, run(args, strings.NewReader(tc.stdin), &stdout, &stderr), "%s: %s", tc.line, &stderr)
+		require.Equal(t, tc.want, compiled(stdout.String()), tc.line)
+	}
+}
+
+// compiled lists the functions of a compilation, one for each spec.
+func compiled(text string) string {
+	functions, _, _ := strings.Cut(text, ":")
+	return strings.ReplaceAll(functions, ",", "")
+}
+
+// Errors name the file, the line and the column; those of the command line do
+// not.
+func TestSpecFileErrors(t *testing.T) {
+	types := writeKernel(t)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("f:a vfs_read $ar\nvfs_read(count = 1)\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("# nothing\n"), 0o644))
+	t.Chdir(dir)
+	for line, want := range map[string]string{
+		"-f bad vfs_read(": `ksnoop: bad:1:14: '$ar' is not known
+  f:a vfs_read $ar
+               ^^^
+  did you mean '$arg*'?
+ksnoop: bad:2:16: '=' is not a comparison
+  vfs_read(count = 1)
+                 ^
+  did you mean '=='?
+ksnoop: ')' is missing
+  vfs_read(
+           ^
+  close the list of values with ')'
+`,
+		"-f empty":             "ksnoop: there is nothing in empty: each line is empty, a comment or taken back\n",
+		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or taken back\n",
+		"-f none":              "ksnoop: read specs: open none: no such file or directory\n",
+		"-f .":                 "ksnoop: read specs: read .: is a directory\n",
+		"-f":                   "ksnoop: --file names no file: as in ksnoop -f probes.txt\n",
+		"--file=":              "ksnoop: --file names no file: as in ksnoop -f probes.txt\n",
+		"-f /dev/zero":         "ksnoop: read specs: read /dev/zero: there are more than 16 MB\n",
+		"-f - -f -":            "ksnoop: --file - is given twice, and standard input can be read once\n",
+		"-f - vfs_read(count)": "ksnoop: standard input:1:3: no earlier line has the event 'x'\n  -:x\n    ^\n",
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"ksnoop", "compile", "--btf", types}, strings.Fields(line)...)
+		stdin := "-:x"
+		if line == "-f - -f -" {
+			stdin = "vfs_read"
+		}
+		require.Equal(t, exitUsage, run(args, strings.NewReader(stdin), &stdout, &stderr), line)
+		require.Equal(t, want, stderr.String(), line)
+	}
+}
+
+// FuzzSpecFile: any bytes taken for a file of specs give a sentence or an
+// answer, soon.
+func FuzzSpecFile(f *testing.F) {
+	raw := kernelTypes(f)
+	f.Add("# x\nf:a vfs_read $arg* if count > 1\n-:a\nvfs_open(path)\n", uint8(0))
+	f.Add("t tick $arg1:x8\nvfs_*(file)\nf:b vfs_open%return $retval file->flags:b3@1/8", uint8(1))
+	f.Add("-:\x1b\nf vfs_read \xff", uint8(1))
+	f.Fuzz(func(t *testing.T, text string, command uint8) {
+		withWords(t, raw, []string{[]string{"compile", "info"}[command%2], "-f", "-"}, text)
+	})
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	tracefs      = "/sys/kernel/tracing"
+	traceBuffer  = tracefs + "/instances/ksnoop_lines"
+	dynamicLines = tracefs + "/dynamic_events"
+)
+
+// kernelEvents are events that the kernel's own language defines. They have a
+// trace buffer of their own.
+type kernelEvents struct{ dirs []string }
+
+func newEvents(t *testing.T) *kernelEvents {
+	require.NoError(t, os.Mkdir(traceBuffer, 0o755))
+	e := &kernelEvents{}
+	t.Cleanup(func() {
+		e.disable(t)
+		require.NoError(t, os.Remove(traceBuffer))
+		for _, dir := range e.dirs {
+			require.NoError(t, appendLine(dynamicLines, "-:"+groupEvent(dir)))
+		}
+	})
+	return e
+}
+
+// groupEvent is the last two names of an event's directory.
+func groupEvent(dir string) string {
+	return filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
+}
+
+// define defines an event and has it recorded where a filter holds.
+func (e *kernelEvents) define(t *testing.T, line, filter string) {
+	if err := appendLine(dynamicLines, line); err != nil {
+		log, _ := os.ReadFile(tracefs + "/error_log")
+		t.Fatalf("%s: %v\n%s", line, err, log)
+	}
+	dirs, err := filepath.Glob(filepath.Join(traceBuffer, "events", "*", eventName(line)))
+	require.NoError(t, err)
+	require.Len(t, dirs, 1, line)
+	e.dirs = append(e.dirs, dirs[0])
+	require.NoError(t, appendLine(filepath.Join(dirs[0], "filter"), filter), "%s if %s", line, filter)
+	require.NoError(t, appendLine(filepath.Join(dirs[0], "enable"), "1"), line)
+}
+
+// disable ends recording.
+func (e *kernelEvents) disable(t *testing.T) {
+	for _, dir := range e.dirs {
+		require.NoError(t, appendLine(filepath.Join(dir, "enable"), "0"))
+	}
+}
+
+// read ends recording and returns the arguments of each event.
+func (e *kernelEvents) read(t *testing.T) map[string][]string {
+	e.disable(t)
+	text, err := os.ReadFile(traceBuffer + "/trace")
+	require.NoError(t, err)
+	return parseTrace(t, string(text))
+}
+
+// eventNumber is that of an event in its format.
+var eventNumber = regexp.MustCompile(`(?m)^ID: .*\n`)
+
+// formats are what the kernel says of the events, without their numbers.
+func (e *kernelEvents) formats(t *testing.T) string {
+	var all []string
+	for _, dir := range e.dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "format"))
+		require.NoError(t, err)
+		all = append(all, eventNumber.ReplaceAllString(string(text), ""))
+	}
+	return length.ReplaceAllString(strings.Join(all, "\n"), "[];")
+}
+
+// eventName is the name in a line: p:group/NAME place.
+func eventName(line string) string {
+	head, _, _ := strings.Cut(line, " ")
+	_, name, _ := strings.Cut(head, ":")
+	return name[strings.Index(name, "/")+1:]
+}
+
+// appendLine writes a line to a file of tracefs.
+func appendLine(path, line string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
