@@ -63,7 +63,8 @@ func (p *program) enterBusy() {
 // call was entered later, but its entry was skipped: what is kept is of an
 // earlier interrupt, whose return was. R1 is the frame address of the call that
 // the last program ran for. In an interrupt nothing else runs but calls further
-// down its stack.
+// down its stack. It is not seen if such a call of one more interrupt has come
+// between, or if no program has run between.
 func (p *program) checkFrame() {
 	other, own := p.prefix+p.fresh("other"), p.prefix+p.fresh("own")
 	p.emit(asm.JNE.Reg(asm.R1, rContext, other))
