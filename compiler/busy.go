@@ -105,6 +105,25 @@ func (p *program) leaveBusy() {
 	)
 }
 
+// notKept is the way out for a call of which nothing could be kept. What another
+// call has left over at its frame must not be taken for its own: the word says
+// that the program ran for another frame.
+func (p *program) notKept() string {
+	if !p.probe.guarded(p.kind) {
+		return p.skipLabel()
+	}
+	label := p.prefix + p.fresh("unkept")
+	p.later(label, func() {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.StoreMem(asm.R1, 0, asm.R0, asm.DWord),
+			asm.Ja.Label(p.outLabel()),
+		)
+	})
+	return label
+}
+
 // outLabel is the way out for calls that have changed nothing.
 func (p *program) outLabel() string {
 	if p.probe.guarded(p.kind) {

@@ -74,13 +74,16 @@ const eexist = -17
 // insert adds the value that load puts into R3 and goes to done. A value that
 // is there already is of a call whose return was missed.
 func (p *program) insert(s *stash, load func(), done string) {
-	full := p.counted("full", counterNoRoom, p.skipLabel())
+	full := p.counted("full", counterNoRoom, p.notKept())
 	p.update(s, load, ebpf.UpdateNoExist)
 	stale := p.prefix + p.fresh("stale")
 	p.later(stale, func() {
 		p.step("the place of a call whose return was missed")
 		p.emit(asm.JNE.Imm(asm.R0, eexist, full))
-		p.update(s, load, ebpf.UpdateAny)
+		// It goes first: if there is no memory just now for a new one, it
+		// must not be there when this call returns.
+		p.delete(s)
+		p.update(s, load, ebpf.UpdateNoExist)
 		p.emit(asm.JNE.Imm(asm.R0, 0, full))
 		p.count(counterUnpaired, done)
 	})

@@ -173,8 +173,10 @@ func (p *program) drop() {
 }
 
 // forget removes the call's entry; R0 is 0 if there was one.
-func (p *program) forget() {
-	p.emit(mapPtr(asm.R1, p.stash.calls))
+func (p *program) forget() { p.delete(p.stash) }
+
+func (p *program) delete(s *stash) {
+	p.emit(mapPtr(asm.R1, s.calls))
 	p.move(asm.R2, asm.RFP, spFrame)
 	p.emit(asm.FnMapDeleteElem.Call())
 }

@@ -87,12 +87,6 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 		require.ErrorContains(t, err, "what is kept from entry to return could be that of another call")
 		return
 	}
-	if w.interrupts && attach == compiler.Fentry {
-		// Open: of an entry that an interrupt has left over, the return
-		// program learns from the last program on its CPU alone. A call further
-		// down the interrupt's stack hides the one that was further out.
-		t.Skip("fentry may join the sides of two calls that interrupts make in the midst of its own programs")
-	}
 	run := w.prepare(t)
 	tr := k.trace(t, attach, compiler.Options{}, w.spec)
 	run()
@@ -105,7 +99,10 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 	depths, err := checkCalls(calls)
 	require.NoError(t, err)
 	t.Logf("%d calls, %v by depth, %d at once; %d missed, %+v", len(calls), depths, overlap(calls), missed, counters)
-	require.Zero(t, counters.Lost+counters.NoRoom)
+	require.Zero(t, counters.Lost)
+	if !w.interrupts { // where the kernel allocates nothing at times
+		require.Zero(t, counters.NoRoom)
+	}
 	if missed == 0 {
 		require.GreaterOrEqual(t, overlap(calls), w.overlap)
 	}
@@ -116,8 +113,8 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 	for _, n := range w.calls {
 		made += n
 	}
-	// A call has no event if one of its sides is missed.
-	require.GreaterOrEqual(t, len(calls)+int(missed), made)
+	// A call has no event if one of its sides is missed, or cannot be kept.
+	require.GreaterOrEqual(t, len(calls)+int(missed+counters.NoRoom), made)
 }
 
 // thread is the thread of an event. Every CPU has its own idle thread, and all
