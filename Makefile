@@ -3,18 +3,48 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # What no event passes through need not be fast: without inlining it is smaller.
-COLD := fmt reflect time regexp/... text/template/... github.com/cilium/ebpf/asm github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/...
+COLD := fmt reflect time regexp/... github.com/cilium/ebpf/asm github.com/ksnoop/ksnoop/compiler/...
 
-# The static binary. The tag leaves out what would make manuals of the help.
+BUILD := go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" $(COLD:%=-gcflags=%=-l)
+
+# The static binary.
 ksnoop: FORCE
-	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)" \
-		$(COLD:%=-gcflags=%=-l) -o $@ ./cmd/ksnoop
+	CGO_ENABLED=0 $(BUILD) -o $@ ./cmd/ksnoop
+
+# What is made of one commit by one version of Go has the same bytes everywhere.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
+MKDIST = go run -C cmd/mkdist . -version "$(VERSION)" -time $(SOURCE_DATE_EPOCH)
+
+# The name of the image.
+REF := localhost/ksnoop:latest
+
+# Static binaries for amd64 and arm64 in dist/, with archives, packages and a bill of materials for each.
+dist: static
+	$(MKDIST) packages
+
+# A container image that holds the binary alone, in dist/ as an OCI layout and as an archive of it.
+image: static
+	$(MKDIST) -ref "$(REF)" image
+
+# What the tests of packages, and of the binary for arm64, need, as root on
+# Debian; skipped elsewhere.
+dist-deps:
+	-@[ "$$(id -u)" != 0 ] || { which rpm qemu-aarch64 > /dev/null; } || { apt-get update && \
+		apt-get install -y --no-install-recommends rpm qemu-user; }
+
+static:
+	mkdir -p dist
+	for arch in amd64 arm64; do \
+		GOOS=linux GOARCH=$$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 \
+			$(BUILD) -o dist/ksnoop-linux-$$arch ./cmd/ksnoop || exit 1; \
+	done
 
 # Everything, on five kernels where virtual machines can be had.
-test: deps
+test: deps dist-deps
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	go test -timeout 75m ./...
+	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 
 # The same with every function of every kernel, a million calls of random specs,
 # and ten minutes of attaching and detaching.
@@ -23,17 +53,22 @@ test-long: test
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep 0 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
 
-# What the comparison with libbpf needs, as root on Debian; skipped elsewhere.
+# What tracing costs, beside bcc's ksnoop and bpftrace: docs/performance.md.
+bench: ksnoop
+	go test ./e2e -v -timeout 60m -run '^TestBench$$' -ksnoop $(CURDIR)/ksnoop -results $(CURDIR)/bench
+
+# What the comparison with libbpf, the completion of shells and the manual page
+# need, as root on Debian; skipped elsewhere.
 deps:
-	-@[ "$$(id -u)" != 0 ] || [ -e /usr/include/bpf/btf.h ] || { apt-get update && \
-		apt-get install -y --no-install-recommends gcc libc6-dev libbpf-dev; }
+	-@[ "$$(id -u)" != 0 ] || { [ -e /usr/include/bpf/btf.h ] && which zsh fish mandoc groff > /dev/null; } || { apt-get update && \
+		apt-get install -y --no-install-recommends gcc libc6-dev libbpf-dev zsh fish mandoc groff-base; }
 
 # ksnoop at work in a virtual machine.
 demo:
 	go run ./e2e/demo
 
 clean:
-	rm -f ksnoop
+	rm -rf ksnoop dist
 
 FORCE:
-.PHONY: test test-long deps demo clean FORCE
+.PHONY: dist image static dist-deps test test-long bench deps demo clean FORCE

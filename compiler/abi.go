@@ -26,8 +26,12 @@ type Param struct {
 	// refuses it for pointers to anything but a record or void.
 	Typed bool
 	// InMemory: the result is a record that the caller made room for; the
-	// word is its address.
+	// word is its address. AAPCS64 keeps that only until the function begins:
+	// there is no word.
 	InMemory bool
+	// Copy is the record that Type points to, if the address of a copy is passed
+	// instead of the record, as AAPCS64 does where it takes more than two words.
+	Copy btf.Type
 }
 
 // Signature is a function's parameters and result with their places.
@@ -40,7 +44,8 @@ type Signature struct {
 // mostParams bounds the parameters of a function, as $argN can name them.
 const mostParams = 255
 
-// place lays out a prototype by arch's calling convention.
+// place lays out a prototype by arch's calling convention: System V's (AMD64
+// ABI, 3.2.3) or Arm's (AAPCS64, 6.8.2), with the general registers alone.
 func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
 	sig := &Signature{}
 	if len(proto.Params) > mostParams {
@@ -51,7 +56,7 @@ func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
 		return nil, err
 	} else if result != nil {
 		sig.Result = result
-		if result.InMemory {
+		if result.InMemory && !arch.AAPCS64 {
 			reg++ // the hidden pointer to the result
 		}
 	}
@@ -71,9 +76,19 @@ func place(proto *btf.FuncProto, arch *Arch) (*Signature, error) {
 		if size > maxStore {
 			return nil, fmt.Errorf("parameter %s: its %d bytes do not fit on a stack", param.Name, size)
 		}
+		if arch.AAPCS64 && size > 16 {
+			param.Copy, param.Type, param.Typed, size = p.Type, &btf.Pointer{Target: p.Type}, false, 8
+		}
 		param.Size = size
 		n := (size + 7) / 8
-		inRegs := reg+n <= len(arch.ArgRegs) && !byMemory(p.Type, size)
+		if arch.AAPCS64 && size == 16 && quad(p.Type, map[btf.Type]bool{}, 0) { // it has a register of an even number
+			reg += reg % 2
+			stack += stack % 16
+		}
+		inRegs := reg+n <= len(arch.ArgRegs) && (arch.AAPCS64 || !byMemory(p.Type, size))
+		if arch.AAPCS64 && !inRegs {
+			reg = len(arch.ArgRegs) // no later argument takes what is left
+		}
 		for i := range n {
 			w := Word{Slot: slot + i, Reg: -1, Stack: arch.StackArg + stack}
 			if inRegs {
@@ -104,10 +119,11 @@ func placeResult(t btf.Type, arch *Arch) (*Param, error) {
 		return nil, fmt.Errorf("return value: %w", err)
 	}
 	r := &Param{Name: "return", Type: t, Size: size, Typed: typedLoad(t)}
-	r.InMemory = byMemory(t, size)
 	n := (size + 7) / 8
-	if r.InMemory {
-		n = 1
+	if arch.AAPCS64 && size > 16 {
+		r.InMemory, n = true, 0
+	} else if !arch.AAPCS64 && byMemory(t, size) {
+		r.InMemory, n = true, 1
 	}
 	for i := range n {
 		r.Words = append(r.Words, Word{Reg: arch.RetRegs[i]})
@@ -124,7 +140,7 @@ func (s *Signature) words() int {
 	return n
 }
 
-// byMemory says whether a value is passed in memory: it is larger than two
+// byMemory says whether System V passes a value in memory: it is larger than two
 // registers, or a record with something in it that is not aligned.
 func byMemory(t btf.Type, size int) bool {
 	return size > 16 || isRecord(t) && misaligned(t, 0, map[part]bool{}, 0)
@@ -156,6 +172,18 @@ func misaligned(t btf.Type, at int, seen map[part]bool, depth int) bool {
 	return slices.ContainsFunc(members, func(m btf.Member) bool {
 		return m.BitfieldSize == 0 && misaligned(m.Type, at+int(m.Offset.Bytes()), seen, depth+1)
 	})
+}
+
+// quad says whether there is a number of 16 bytes in t, which has as many itself.
+func quad(t btf.Type, seen map[btf.Type]bool, depth int) bool {
+	if a, ok := btf.As[*btf.Array](t); ok {
+		return depth <= maxTypeDepth && quad(a.Type, seen, depth+1)
+	}
+	if !isRecord(t) {
+		size, err := btf.Sizeof(t)
+		return err == nil && size == 16
+	}
+	return slices.ContainsFunc(unseenMembers(t, seen, depth), func(m btf.Member) bool { return quad(m.Type, seen, depth+1) })
 }
 
 // typedLoad says whether every verifier since 5.10 lets a tracing program load

@@ -44,6 +44,10 @@ func readBytes(user bool) asm.Instruction {
 
 // base puts the pointer that a path begins with into the base register.
 func (p *program) base(v *Value, fail string) {
+	if v.Base.Param != nil && p.again != 0 {
+		p.emit(asm.LoadMem(p.ptr, rStash, int16(p.again), asm.DWord))
+		return
+	}
 	if v.Base.Param != nil {
 		p.word(p.ptr, v.Base, fail)
 		return

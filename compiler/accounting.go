@@ -9,6 +9,7 @@ import (
 type accounting struct {
 	fates    []int  // numbers of the events that a rejection decides
 	rejected func() // counts a call that is rejected, and goes on
+	known    bool   // the filter has stored the ids of the process
 }
 
 // decides adds an event whose call ends with a rejection on this side: nothing
@@ -45,16 +46,16 @@ func (p *program) beginTally() {
 
 // reject is where a call goes that is not to be shown.
 func (p *program) reject() string {
-	if p.opts.Tally {
+	if p.opts.Tally && len(p.fates) > 0 {
 		return p.prefix + "filtered"
 	}
 	return p.unshown()
 }
 
 // foreign is where a call of another process goes. What becomes of it is known
-// at entry.
+// at entry. Calls that are measured are those of the others alone.
 func (p *program) foreign() string {
-	if p.opts.Tally && p.stash == nil {
+	if p.opts.Tally && p.stash == nil && p.probe.Measure == NoMeasure {
 		return p.prefix + "foreign"
 	}
 	return p.outLabel()
@@ -64,12 +65,35 @@ func (p *program) foreign() string {
 // kept: others were rejected at entry.
 func (p *program) countRejected() {
 	if p.stash == nil {
+		p.leaveSelf()
 		p.countEach(counterFiltered, p.unshown())
 		return
 	}
 	p.forget()
 	p.emit(asm.JNE.Imm(asm.R0, 0, p.exitLabel()))
 	p.countEach(counterFiltered, p.exitLabel())
+}
+
+// leaveSelf leaves for ksnoop's own calls if the others are measured. Code that
+// rejects calls comes before [program.admit].
+func (p *program) leaveSelf() {
+	if p.probe.Measure != NoMeasure && p.stash == nil {
+		p.leaveOwn(p.unshown())
+	}
+}
+
+// leaveOwn goes to own for ksnoop's own calls.
+func (p *program) leaveOwn(own string) {
+	if !p.mayBeSelf() {
+		return
+	}
+	p.step("process is not ksnoop")
+	if p.known {
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, spPIDTID, asm.DWord))
+	} else {
+		p.emit(asm.FnGetCurrentPidTgid.Call())
+	}
+	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), own))
 }
 
 // countMatched counts a record that is to be written.

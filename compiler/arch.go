@@ -1,15 +1,35 @@
 package compiler
 
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+)
+
 // Arch is a calling convention, in terms of struct pt_regs.
 type Arch struct {
-	Name      string
-	ArgRegs   []int16          // offsets of the argument registers
-	RetRegs   [2]int16         // offsets of the two return registers
-	SP        int16            // offset of the stack pointer
-	IP        int16            // offset of the instruction pointer
-	StackArg  int              // from the stack pointer at entry to the first stack argument
-	Registers map[string]int16 // offsets of all of them by name
-	RetSP     int              // what a return probe's stack pointer has more than at entry
+	Name     string // as GOARCH has it
+	ArgRegs  []int16
+	RetRegs  [2]int16 // the two return registers
+	SP       int16    // the stack pointer
+	IP       int16    // the instruction pointer
+	StackArg int      // from the stack pointer at entry to the first stack argument
+	RetSP    int      // what a return probe's stack pointer has more than at entry
+	RetAddr  Word     // where a function returns to, at entry
+	// Registers is all registers, by the names that kprobe_events knows. Like
+	// those above they are offsets.
+	Registers map[string]int16
+	// Marks is a member of struct pt_regs that no other architecture has there.
+	Marks string
+	// AAPCS64: the rules are those of Arm's procedure call standard, not
+	// System V's; see [place].
+	AAPCS64 bool
+	// BlindReturns: what probes of the multi kinds have at return lacks the stack
+	// pointer, by which calls are told apart.
+	BlindReturns bool
 }
 
 // AMD64 is the System V calling convention of x86-64 (struct pt_regs of
@@ -24,8 +44,58 @@ var AMD64 = &Arch{
 	IP:       128,
 	StackArg: 8,
 	RetSP:    8,
+	RetAddr:  Word{Reg: -1},
 	Registers: map[string]int16{
 		"r15": 0, "r14": 8, "r13": 16, "r12": 24, "bp": 32, "bx": 40, "r11": 48, "r10": 56, "r9": 64, "r8": 72,
 		"ax": 80, "cx": 88, "dx": 96, "si": 104, "di": 112, "orig_ax": 120, "ip": 128, "cs": 136, "flags": 144, "sp": 152, "ss": 160,
 	},
+	Marks: "di",
+}
+
+// ARM64 is the calling convention of AArch64 (struct user_pt_regs of
+// arch/arm64/include/uapi/asm/ptrace.h). A call leaves the stack alone and the
+// return address in x30. The handler of returns saves no stack pointer
+// (return_to_handler in arch/arm64/kernel/entry-ftrace.S).
+var ARM64 = &Arch{
+	Name:    "arm64",
+	ArgRegs: []int16{0, 8, 16, 24, 32, 40, 48, 56}, // x0 to x7
+	RetRegs: [2]int16{0, 8},                        // x0, x1
+	SP:      248,
+	IP:      256,
+	RetAddr: Word{Reg: 240},
+	Registers: map[string]int16{
+		"x0": 0, "x1": 8, "x2": 16, "x3": 24, "x4": 32, "x5": 40, "x6": 48, "x7": 56, "x8": 64, "x9": 72, "x10": 80,
+		"x11": 88, "x12": 96, "x13": 104, "x14": 112, "x15": 120, "x16": 128, "x17": 136, "x18": 144, "x19": 152, "x20": 160,
+		"x21": 168, "x22": 176, "x23": 184, "x24": 192, "x25": 200, "x26": 208, "x27": 216, "x28": 224, "x29": 232, "x30": 240,
+		"lr": 240, "sp": 248, "pc": 256, "pstate": 264,
+	},
+	Marks:        "pstate",
+	AAPCS64:      true,
+	BlindReturns: true,
+}
+
+// arches is the architectures that code can be generated for.
+var arches = []*Arch{AMD64, ARM64}
+
+// NativeArch is that of this machine.
+func NativeArch() (*Arch, error) {
+	i := slices.IndexFunc(arches, func(a *Arch) bool { return a.Name == runtime.GOARCH })
+	if i < 0 {
+		return nil, fmt.Errorf("functions of %s cannot be traced: ksnoop knows the registers of amd64 and arm64 only", runtime.GOARCH)
+	}
+	return arches[i], nil
+}
+
+// ArchOf finds out of which architecture a kernel is by its struct pt_regs.
+// Types without that are taken for this machine's.
+func ArchOf(kernel *btf.Spec) (*Arch, error) {
+	for _, a := range arches {
+		if at, ok := MemberOffset(kernel, "pt_regs", a.Marks); ok && at == int(a.Registers[a.Marks]) {
+			return a, nil
+		}
+	}
+	if _, err := kernel.AnyTypeByName("pt_regs"); errors.Is(err, btf.ErrNotFound) {
+		return NativeArch()
+	}
+	return nil, errors.New("the types are of an architecture whose registers ksnoop does not know: it knows amd64 and arm64, so give it the BTF of such a kernel")
 }

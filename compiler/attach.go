@@ -55,6 +55,8 @@ type crowd struct {
 	// caller: one of them shows where the function returns to. Where returns
 	// are followed by the function graph, that is an address of its own.
 	caller bool
+	// blind: return probes of the multi kinds cannot tell calls apart.
+	blind bool
 }
 
 // attachChoice is everything that the choice of an attach kind depends on.
@@ -78,7 +80,7 @@ func chooseAttach(p *Probe, f Features, force Kind, crowd crowd) (Attach, error)
 	if p.Registers {
 		c.refuse, c.KprobeMulti, c.SessionIsReturn = registersReason, false, 0
 	}
-	if c.caller && p.returnSide() {
+	if (c.caller || c.blind) && p.returnSide() {
 		c.KprobeMulti, c.SessionIsReturn = false, 0
 	}
 	if p.Func.Untyped {
@@ -231,6 +233,9 @@ func (c *attachChoice) force(kind Kind) (Attach, error) {
 	why := ""
 	if c.Registers && kind != Kprobe {
 		return a, fmt.Errorf("attach %s to %s: %s", kind, c.Func.Name, c.refuse)
+	}
+	if c.blind && kind.Multi() && c.returnSide() {
+		return a, fmt.Errorf("attach %s to %s: on this architecture its return probes lack the stack pointer, which tells calls apart", kind, c.Func.Name)
 	}
 	switch kind {
 	case Fentry:

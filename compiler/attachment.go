@@ -131,7 +131,7 @@ func (u *Unit) unused(signature, symbol string) string {
 
 // places are the addresses of a probe's function.
 func (u *Unit) places(p *Probe) []Place {
-	place := Place{Probe: p, Symbol: p.Func.Symbol, Offset: p.Offset, Cookie: uint64(u.first[p])}
+	place := Place{Probe: p, Symbol: p.Func.Symbol, Offset: p.Offset, Cookie: uint64(u.first[p]) | uint64(u.elements[p])<<cookieElement}
 	if len(p.Func.Addrs) == 0 {
 		return []Place{place}
 	}

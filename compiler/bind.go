@@ -128,6 +128,9 @@ func (b *binder) result(at spec.Span) (operand, error) {
 		return operand{}, b.errorf(at, "%s returns void", fn.Name)
 	case neverReturns[fn.Name]:
 		return operand{}, b.errorf(at, "%s never returns", fn.Name)
+	case fn.resultLost():
+		return operand{}, b.errorf(at, "%s returns %s in memory, and %s keeps its address only until the function begins",
+			fn.Name, describe(fn.Result.Type), b.target.Arch.Name).WithHint("name arguments instead")
 	}
 	o := argument(fn.Result, AtReturn)
 	if fn.Result.InMemory {

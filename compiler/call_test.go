@@ -28,6 +28,7 @@ type rig struct {
 	t    testing.TB
 	unit *Unit
 	*machine
+	arch   *Arch        // whose registers calls have
 	stack  *kernelStack // that calls are made on
 	missed Kind         // the kernel skips programs of this kind
 
@@ -67,7 +68,11 @@ func newRig(t testing.TB, f Features, opts Options, specs ...string) *rig {
 }
 
 func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string) *rig {
-	target := newTarget(t, f)
+	return newRigOn(t, newTarget(t, f), opts, w, specs...)
+}
+
+// newRigOn compiles specs for a target.
+func newRigOn(t testing.TB, target *Target, opts Options, w Wishes, specs ...string) *rig {
 	var traces []*spec.Trace
 	for _, s := range specs {
 		trace, err := kprobe.ParseAny(s)
@@ -76,7 +81,7 @@ func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string)
 	}
 	plan, err := ResolveAll(traces, target, w)
 	require.NoError(t, err)
-	opts.Arch, opts.Features = target.Arch, f
+	opts.Arch, opts.Features = target.Arch, target.Features
 	if opts.RingBytes == 0 {
 		opts.RingBytes = 1 << 20
 	}
@@ -85,12 +90,12 @@ func newRigOf(t testing.TB, f Features, opts Options, w Wishes, specs ...string)
 	for name, ps := range unit.Collection.Programs {
 		requireReachable(t, name, ps.Instructions)
 	}
-	return withMachine(t, unit)
+	return withMachine(t, unit, target.Arch)
 }
 
 // withMachine puts a unit into a machine.
-func withMachine(t testing.TB, unit *Unit) *rig {
-	r := &rig{t: t, unit: unit, machine: newMachine(unit), entered: map[string]uint64{}, tallied: map[int]*Counters{}}
+func withMachine(t testing.TB, unit *Unit, arch *Arch) *rig {
+	r := &rig{t: t, unit: unit, arch: arch, machine: newMachine(unit), entered: map[string]uint64{}, tallied: map[int]*Counters{}}
 	for i := range unit.Events {
 		r.tallied[i] = &Counters{}
 	}
@@ -117,9 +122,13 @@ func (r *rig) enter(c call) (leave func()) {
 		binary.LittleEndian.PutUint64(ctx[8*i:], a)
 	}
 	sp := trampoline + stackFrame/2
-	regs := make([]byte, 168)
-	binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp)
-	binary.LittleEndian.PutUint64(stack, c.caller)
+	regs := make([]byte, registersSize)
+	binary.LittleEndian.PutUint64(regs[r.arch.SP:], sp)
+	if r.arch == ARM64 {
+		binary.LittleEndian.PutUint64(regs[ARM64.Registers["x30"]:], c.caller)
+	} else {
+		binary.LittleEndian.PutUint64(stack, c.caller)
+	}
 	word := 0
 	for _, p := range fn.Params {
 		for _, w := range p.Words {
@@ -133,10 +142,10 @@ func (r *rig) enter(c call) (leave func()) {
 	}
 	if fn.Untyped {
 		for i, a := range c.args {
-			if n := len(AMD64.ArgRegs); i < n {
-				binary.LittleEndian.PutUint64(regs[AMD64.ArgRegs[i]:], a)
+			if n := len(r.arch.ArgRegs); i < n {
+				binary.LittleEndian.PutUint64(regs[r.arch.ArgRegs[i]:], a)
 			} else {
-				binary.LittleEndian.PutUint64(stack[AMD64.StackArg+8*(i-n):], a)
+				binary.LittleEndian.PutUint64(stack[r.arch.StackArg+8*(i-n):], a)
 			}
 		}
 	}
@@ -152,14 +161,27 @@ func (r *rig) enter(c call) (leave func()) {
 		clear(regs) // registers do not survive the function
 		for i, v := range c.result {
 			binary.LittleEndian.PutUint64(ctx[8*(len(c.args)+i):], v)
-			binary.LittleEndian.PutUint64(regs[AMD64.RetRegs[i]:], v)
+			binary.LittleEndian.PutUint64(regs[r.arch.RetRegs[i]:], v)
 		}
-		binary.LittleEndian.PutUint64(regs[AMD64.SP:], sp+8)
-		binary.LittleEndian.PutUint64(regs[AMD64.IP:], c.caller)
-		clear(stack[:8]) // kretprobes put an address of their own there
+		binary.LittleEndian.PutUint64(regs[r.arch.SP:], sp+popped(r.arch))
+		binary.LittleEndian.PutUint64(regs[r.arch.IP:], c.caller)
+		if r.arch == AMD64 {
+			clear(stack[:8]) // kretprobes put an address of their own there
+		}
 		r.atRet = true
 		r.runAll(fn, trampoline, probe, Fexit, Kretprobe, KretprobeMulti, Session)
 	}
+}
+
+// registersSize is how large struct pt_regs is where it is largest.
+const registersSize = 336
+
+// popped is how much of the stack a function takes away when it returns.
+func popped(arch *Arch) uint64 {
+	if arch == AMD64 {
+		return 8
+	}
+	return 0
 }
 
 // function is the traced function of a name.

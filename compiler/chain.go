@@ -22,6 +22,9 @@ func (plan *Plan) chain() error {
 	if n < 2 || n > longestChain {
 		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "a stack has 2 to %d functions, not %d", longestChain, n)
 	}
+	if last.Measure > Calls {
+		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "of a stack the calls can be counted, but no %s measured", last.Measure)
+	}
 	for i, p := range plan.Probes {
 		p.Chain = &Chain{
 			Level: i, Of: plan.Probes,
@@ -34,8 +37,12 @@ func (plan *Plan) chain() error {
 		// The entries are shown when the chain is complete, and the returns
 		// when they come: there is no event for both.
 		p.Paired = false
-		p.OnEntry = len(p.Entry) > 0 || len(p.Return) == 0
-		p.OnReturn = len(p.Return) > 0
+		if last.Measure == NoMeasure {
+			p.OnEntry = len(p.Entry) > 0 || len(p.Return) == 0
+			p.OnReturn = len(p.Return) > 0
+		} else {
+			p.measureLevel()
+		}
 		if err := p.flagTests(); err != nil {
 			return err
 		}
@@ -43,11 +50,30 @@ func (plan *Plan) chain() error {
 	return nil
 }
 
+// measureLevel leaves of a level what it takes to count the calls of the last
+// one.
+func (p *Probe) measureLevel() {
+	last := p.Chain.last()
+	p.Measure = Calls
+	p.OnEntry, p.OnReturn = last && p.OnEntry, last && p.OnReturn
+	if !last {
+		p.First, p.ReturnTests = nil, nil
+	}
+	if p.First != nil && p.OnReturn && p.First.Side == AtEntry { // it is not kept
+		p.First = nil
+	}
+	p.Entry, p.Return = nil, nil
+	p.Chain.NoReturn = p.Chain.NoReturn || last && !p.OnReturn
+}
+
 // last says whether the chain is complete when the probe's function is entered.
 func (c *Chain) last() bool { return c.Level == len(c.Of)-1 }
 
 // deferred says whether the last level is known to match only at its return.
-func (c *Chain) deferred() bool { return len(c.Of[len(c.Of)-1].ReturnTests) > 0 }
+func (c *Chain) deferred() bool {
+	last := c.Of[len(c.Of)-1]
+	return len(last.ReturnTests) > 0 || last.Measure != NoMeasure && last.OnReturn
+}
 
 // sameAsOuter says whether a call may be one of the level outside, too.
 func (c *Chain) sameAsOuter() bool {

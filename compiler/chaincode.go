@@ -18,18 +18,15 @@ const (
 	chainOuter = 32
 )
 
+// chainRoom is what a program of a chain takes of its stack frame.
+const chainRoom = 16 + 8 + 8
+
 func (p *chainProgram) own() *chainLevel { return &p.levels[p.chain.Level] }
 
 // enter keeps a call that is inside calls of all outer levels. In the last
 // level the chain is complete.
 func (p *chainProgram) enter() {
-	p.begin()
-	p.tests(p.probe.EntryTests)
-	p.admit()
-	p.setFlags()
-	p.locate()
-	p.findTops()
-	p.findParent()
+	p.beginEntry()
 	p.push()
 	if p.chain.last() && !p.chain.deferred() {
 		p.emit(asm.Mov.Reg(rStash, rOut))
@@ -44,13 +41,7 @@ func (p *chainProgram) enter() {
 
 // leave forgets a call, and shows its return if its entry was shown.
 func (p *chainProgram) leave() {
-	p.stash = &stash{calls: p.own().calls, start: chainStart, flags: chainFlags}
-	p.begin()
-	p.admit()
-	p.locate()
-	p.step("what was kept of this call")
-	p.find(p.stash, rStash, p.exitLabel())
-	p.found = true
+	p.beginReturn()
 	p.recallFault()
 	p.tests(p.probe.ReturnTests)
 	if p.chain.last() && p.chain.deferred() {
@@ -64,6 +55,30 @@ func (p *chainProgram) leave() {
 	p.label(p.unshown())
 	p.pop()
 	p.end()
+}
+
+// beginEntry begins the program of a call: it goes on if that is inside calls of
+// all outer levels.
+func (p *chainProgram) beginEntry() {
+	p.begin()
+	p.tests(p.probe.EntryTests)
+	p.admit()
+	p.setFlags()
+	p.locate()
+	p.findTops()
+	p.findParent()
+}
+
+// beginReturn begins the program of a return: it goes on with what was kept of
+// the call.
+func (p *chainProgram) beginReturn() {
+	p.stash = &stash{calls: p.own().calls, start: chainStart, flags: chainFlags}
+	p.begin()
+	p.admit()
+	p.locate()
+	p.step("what was kept of this call")
+	p.find(p.stash, rStash, p.exitLabel())
+	p.found = true
 }
 
 // locate stores the frame address, and what stack of what thread it is on.
@@ -151,27 +166,12 @@ func (p *chainProgram) findParent() {
 	p.label(inside)
 }
 
-// findCall looks for a call by the frame address at a stack offset.
-func (p *program) findCall(calls string, at int, reg asm.Register, missing string) {
-	p.emit(mapPtr(asm.R1, calls))
-	p.move(asm.R2, asm.RFP, at)
-	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
-	if reg != asm.R0 {
-		p.emit(asm.Mov.Reg(reg, asm.R0))
-	}
-}
-
 // push keeps the call and makes it the innermost one of its level.
 func (p *chainProgram) push() {
 	l := p.own()
 	s := &stash{calls: l.calls, zeroes: l.zeroes, size: l.size}
 	p.step("keep %d bytes of the call", l.size)
-	p.loadZeroes(l.zeroes)
-	p.emit(asm.Mov.Reg(rBase, asm.R0))
-	inserted := p.prefix + p.fresh("inserted")
-	p.insert(s, func() { p.emit(asm.Mov.Reg(asm.R3, rBase)) }, inserted)
-	p.label(inserted)
-	p.find(s, rOut, p.skipLabel())
+	p.insertZeroes(s)
 	p.pushOuter()
 	outermost := p.prefix + p.fresh("outermost")
 	level := int16(8 * p.chain.Level)
@@ -233,7 +233,5 @@ func (p *chainProgram) pop() {
 		p.emit(asm.FnMapDeleteElem.Call())
 	}
 	p.label(forget)
-	p.emit(mapPtr(asm.R1, p.own().calls))
-	p.move(asm.R2, asm.RFP, spFrame)
-	p.emit(asm.FnMapDeleteElem.Call())
+	p.delete(p.own().calls)
 }

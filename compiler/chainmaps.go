@@ -25,15 +25,19 @@ type chainLevel struct {
 // addChain makes the events, maps and programs of a chain.
 func (u *Unit) addChain(probes []*Probe, opts Options) {
 	levels := make([]chainLevel, len(probes))
+	var measured *Event // of the whole chain
+	if last := probes[len(probes)-1]; last.Measure != NoMeasure {
+		measured = u.measuredChain(last, opts)
+	}
 	for i, p := range probes {
 		l := &levels[i]
 		l.calls, l.record = fmt.Sprintf("level%d", i), chainOuter+8*i
 		l.size = l.record
-		if p.OnEntry {
+		if p.OnEntry && measured == nil {
 			l.entry = u.event(p, EntryEvent, p.Entry, extras{caller: true}, opts)
 			l.size += align8(l.entry.Layout.Size)
 		}
-		if p.OnReturn {
+		if p.OnReturn && measured == nil {
 			l.ret = u.event(p, ReturnEvent, p.Return, extras{caller: true, start: true}, opts)
 		}
 		l.zeroes = u.addZeroes(l.size)
@@ -45,11 +49,19 @@ func (u *Unit) addChain(probes []*Probe, opts Options) {
 	u.addZeroes(8 * len(probes))
 	for i, p := range probes {
 		side := func(side Side, kind Kind, generate func(*chainProgram)) func(*code) {
-			return func(c *code) { generate(u.newChainProgram(c, p, side, kind, levels, opts)) }
+			return func(c *code) {
+				if measured != nil {
+					generate(u.newMeasuringChain(c, p, side, kind, levels, measured, opts))
+				} else {
+					generate(u.newChainProgram(c, p, side, kind, levels, opts))
+				}
+			}
 		}
-		entry := side(AtEntry, p.Attach.Entry, (*chainProgram).enter)
-		ret := side(AtReturn, p.Attach.Return, (*chainProgram).leave)
-		u.sides(i, p, opts, entry, ret)
+		enter, leave := (*chainProgram).enter, (*chainProgram).leave
+		if measured != nil {
+			enter, leave = (*chainProgram).enterMeasured, (*chainProgram).leaveMeasured
+		}
+		u.sides(i, p, opts, side(AtEntry, p.Attach.Entry, enter), side(AtReturn, p.Attach.Return, leave))
 	}
 }
 

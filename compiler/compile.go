@@ -24,6 +24,8 @@ type Counters struct {
 	// are not shown, and those that are, or would be if they were not lost.
 	// A call counts when its fate is known.
 	Filtered, Matched uint64
+
+	_ uint64 // not 0 if the first call that matched is kept, see [FirstMap]
 }
 
 // Add adds what another CPU has counted.
@@ -44,7 +46,8 @@ const (
 	counterUnpaired   = 24
 	counterFiltered   = 32
 	counterMatched    = 40
-	countersSize      = 48
+	counterKept       = 48
+	countersSize      = 56
 )
 
 // counterNames are what listings call the counters.
@@ -73,7 +76,8 @@ type Options struct {
 	// RingBytes is the size of the ring buffer, a power of two and of the
 	// page size.
 	RingBytes uint32
-	// Tally: every call is counted, see [Counters].
+	// Tally: every call is counted, see [Counters]. So it is with a probe that
+	// is measured.
 	Tally    bool
 	Features Features
 	Arch     *Arch
@@ -86,10 +90,11 @@ type Unit struct {
 	Events      []*Event     // by the number in a record's header
 	Tree        *Tree        // nil: processes are not followed
 
-	first  map[*Probe]int // number of the first event
-	index  map[*Probe]int // number of the probe
-	shared map[string]int // attachments of programs that many functions may have, by what they do
-	used   map[string]int // how many of them have a place at a symbol
+	first    map[*Probe]int // number of the first event
+	index    map[*Probe]int // number of the probe
+	elements map[*Probe]int // what is measured, see [Unit.Element]
+	shared   map[string]int // attachments of programs that many functions may have, by what they do
+	used     map[string]int // how many of them have a place at a symbol
 }
 
 // Compile lays out the records of probes and generates their programs.
@@ -100,9 +105,13 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 	u := &Unit{Collection: &ebpf.CollectionSpec{
 		Maps:     map[string]*ebpf.MapSpec{},
 		Programs: map[string]*ebpf.ProgramSpec{},
-	}, first: map[*Probe]int{}, index: map[*Probe]int{}, shared: map[string]int{}, used: map[string]int{}}
+	}, first: map[*Probe]int{}, index: map[*Probe]int{}, elements: map[*Probe]int{}, shared: map[string]int{}, used: map[string]int{}}
 	for i, p := range probes {
 		u.index[p] = i
+	}
+	opts.Tally = opts.Tally || measures(probes)
+	if err := u.addMeasures(probes); err != nil {
+		return nil, err
 	}
 	u.addSwitch(opts)
 	u.addBusy(probes)
@@ -118,6 +127,7 @@ func Compile(probes []*Probe, opts Options) (*Unit, error) {
 			return nil, err
 		}
 	}
+	u.addFirst(probes)
 	u.Collection.Maps[EventsMap] = &ebpf.MapSpec{Name: EventsMap, Type: ebpf.RingBuf, MaxEntries: opts.RingBytes}
 	u.Collection.Maps[CountersMap] = &ebpf.MapSpec{
 		Name: CountersMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: countersSize, MaxEntries: uint32(len(u.Events)),
@@ -159,7 +169,7 @@ func (u *Unit) add(i int, p *Probe, opts Options) {
 			ev = ret
 		}
 		prog := u.newProgram(c, p, AtEntry, p.Attach.Entry, ev, opts)
-		if entry != nil && ret != nil && (s != nil || prog.kind == Session) {
+		if entry != nil && ret != nil && (s != nil || prog.kind == Session && !opts.Features.CancelRepeats) {
 			prog.decides(ret)
 		}
 		prog.entry(entry != nil, s)
@@ -176,6 +186,9 @@ func (p *Probe) extras() extras {
 }
 
 func (u *Unit) event(p *Probe, kind EventKind, items []*Value, has extras, opts Options) *Event {
+	if p.Measure != NoMeasure {
+		opts.MaxBytes = mostCompared
+	}
 	ev := &Event{Number: len(u.Events), Probe: p, Kind: kind, Items: items, Layout: newLayout(items, has, opts.MaxBytes)}
 	if _, ok := u.first[p]; !ok {
 		u.first[p] = ev.Number
@@ -187,7 +200,7 @@ func (u *Unit) event(p *Probe, kind EventKind, items []*Value, has extras, opts 
 // checkSize refuses records that the ring buffer, or a store, cannot hold.
 func (ev *Event) checkSize(ring uint32) error {
 	name, l := ev.Probe.Func.Name, ev.Layout
-	if l.Size+8 > int(ring) {
+	if ev.Probe.Measure == NoMeasure && l.Size+8 > int(ring) {
 		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
 	}
 	for _, s := range l.Slots {
@@ -202,8 +215,12 @@ func (ev *Event) checkSize(ring uint32) error {
 func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
 	for _, ev := range u.Events {
+		of := []*Probe{ev.Probe}
+		if ev.Probe.Chain != nil && ev.Probe.Measure != NoMeasure { // the event is that of all levels
+			of = ev.Probe.Chain.Of
+		}
 		if n := len(probes); n == 0 || probes[n-1] != ev.Probe {
-			probes = append(probes, ev.Probe)
+			probes = append(probes, of...)
 		}
 	}
 	return probes

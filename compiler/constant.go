@@ -53,6 +53,9 @@ func (b *binder) named(v *Value, c spec.Constant) (spec.Constant, error) {
 	if n, signed, ok := b.anyEnumerator(c.Str); ok && !c.Neg {
 		return withNumber(c, n, signed), nil
 	}
+	if n, ok := openFlags[c.Str]; ok && !c.Neg {
+		return withNumber(c, n, false), nil
+	}
 	return c, b.unknownConstant(v, c)
 }
 
@@ -68,6 +71,11 @@ func (b *binder) unknownConstant(v *Value, c spec.Constant) error {
 		}
 		for name := range errnos {
 			if !yield(name) {
+				return
+			}
+		}
+		for name := range openFlags {
+			if !c.Neg && !yield(name) {
 				return
 			}
 		}

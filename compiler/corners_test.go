@@ -27,6 +27,35 @@ func TestManyAlternatives(t *testing.T) {
 	})
 }
 
+// Values that tests have read leave room on the stack for all that needs it.
+func TestManyTests(t *testing.T) {
+	var tests []string
+	for _, value := range []string{"buf->len", "buf->err", "buf->hash", "buf->peek", "buf->type", "buf->delta", "count"} {
+		for _, format := range []string{"x8", "x16", "x32", "x64", "s8", "s16", "s32"} {
+			tests = append(tests, fmt.Sprintf("%s:%s != 1", value, format))
+		}
+	}
+	const values = "buf->len, buf->err, buf->type, buf->delta, buf->ready, buf->peek, buf->stamp.tv_sec, count"
+	cond := strings.Join(tests, " && ") + ` && buf->dev->name == "eth0"`
+	for _, text := range []string{"read(" + values + ") if " + cond, "read(" + values + ", return) if " + cond, "read(count) if return == 0 && " + cond} {
+		backEnds(t, func(t *testing.T, f Features) {
+			for _, m := range []Measure{NoMeasure, Calls, Durations} {
+				r := newMeasured(t, f, m, text)
+				buf, _ := bufAndDev(r.machine)
+				r.do(call{args: []uint64{buf, 0, 5, 0}, result: []uint64{0}})
+				require.Equal(t, m == NoMeasure, len(r.records) == 1)
+				require.Equal(t, m != NoMeasure, r.counters(0).Matched == 1)
+			}
+		})
+	}
+	backEnds(t, func(t *testing.T, f Features) {
+		r := chainRig(t, f, "send", "read(return) if "+cond+" && return == 0")
+		buf, _ := bufAndDev(r.machine)
+		r.nest(stackSend(0), r.nest(call{fn: "read", args: []uint64{buf, 0, 5, 0}, result: []uint64{0}}))()
+		require.NotEmpty(t, r.chainShown())
+	})
+}
+
 // A fault that a test at entry met counts for a call that is rejected at return.
 func TestUnreadableAtEntryIsCounted(t *testing.T) {
 	backEnds(t, func(t *testing.T, f Features) {
@@ -94,7 +123,7 @@ func TestFlexibleText(t *testing.T) {
 	unit, err := Compile([]*Probe{mustResolve(t, target, `flexible(p->name == "abc")`)}, Options{Arch: AMD64, RingBytes: 1 << 20})
 	require.NoError(t, err)
 	for text, want := range map[string][]string{"abc": {`entry p->name="abc"`}, "abcd": nil} {
-		r := withMachine(t, unit)
+		r := withMachine(t, unit, AMD64)
 		record := append(make([]byte, tFlex.Size), text+"\x00"...)
 		r.do(call{args: []uint64{r.alloc(record)}})
 		require.Equal(t, want, r.shown())

@@ -1,6 +1,10 @@
 package compiler
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+)
 
 // neverReturns is the functions that the kernel declares noreturn and that BTF
 // has. Trampolines refuse fexit there from 6.16 on; a return probe never fires.
@@ -9,6 +13,8 @@ var neverReturns = map[string]bool{
 	"do_group_exit":                 true,
 	"__x64_sys_exit":                true,
 	"__x64_sys_exit_group":          true,
+	"__arm64_sys_exit":              true,
+	"__arm64_sys_exit_group":        true,
 	"__ia32_sys_exit":               true,
 	"__ia32_sys_exit_group":         true,
 	"make_task_dead":                true,
@@ -67,6 +73,9 @@ func refusal(fn *Function, f Features) string {
 	}
 	for _, p := range fn.Params {
 		switch {
+		case p.Copy != nil:
+			size, _ := btf.Sizeof(p.Copy) // place has asked
+			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, recordName(p.Copy), size)
 		case p.Size == 0:
 			return fmt.Sprintf("fentry refuses argument %s, which has no size", p.Name)
 		case !isRecord(p.Type):

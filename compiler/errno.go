@@ -1,5 +1,10 @@
 package compiler
 
+import (
+	"maps"
+	"slices"
+)
+
 // errnos is the numbers of errors: those that user space knows (include/uapi/
 // asm-generic/errno.h, as on x86 and arm64) and those that stay in the kernel
 // (include/linux/errno.h).
@@ -161,3 +166,22 @@ var errnos = map[string]uint64{
 	"ERECALLCONFLICT":       530,
 	"ENOGRACE":              531,
 }
+
+// errnoAliases are second names of errors.
+var errnoAliases = map[string]bool{
+	"EWOULDBLOCK": true, "EDEADLOCK": true, "ENOTSUP": true, "EFSCORRUPTED": true, "EFSBADCRC": true,
+}
+
+// ErrnoName returns the name of an error by its number, which is positive; ""
+// if there is none.
+func ErrnoName(number uint64) string {
+	for name, n := range errnos {
+		if n == number && !errnoAliases[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// ErrorNames lists the names of errors in the order of the alphabet.
+func ErrorNames() []string { return slices.Sorted(maps.Keys(errnos)) }

@@ -11,7 +11,7 @@ import (
 // return of a function, with all its arguments.
 
 // bindEvent binds a kprobe_events line.
-func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
+func bindEvent(trace *spec.Trace, target *Target, w Wishes, m Measure) (*Probe, error) {
 	trace, err := named(trace, target)
 	if err != nil {
 		return nil, err
@@ -43,6 +43,13 @@ func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
 		}
 		all = append(all, values...)
 	}
+	if m == NoMeasure && b.addsCaller(all, w) {
+		caller, err := b.fetchAll(&spec.Item{Value: &spec.ReturnAddress{At: trace.Func.At}}, CallerName)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, caller...)
+	}
 	var tests AllOf
 	if trace.Cond != nil {
 		test, err := b.test(trace.Cond, false)
@@ -52,7 +59,20 @@ func bindEvent(trace *spec.Trace, target *Target) (*Probe, error) {
 		tests = flatAll(test)
 	}
 	p.settleEvent(all, tests)
-	return p, nil
+	return p, p.measure(m, all, all)
+}
+
+// CallerName is the value of an event that its line does not name: where the
+// function returns to, as in the kernel's own events.
+const CallerName = "__probe_ret_ip"
+
+// addsCaller says whether that value is added. Only kretprobes know it at no
+// cost, so lines that mean one get it, if it can be made.
+func (b *builder) addsCaller(values []*Value, w Wishes) bool {
+	probe, f := b.trace.Probe, b.target.Features
+	return probe.Return && probe.Kind != spec.Fprobe && (w.Attach == "" || w.Attach == Kprobe) &&
+		f.NoKprobe == "" && b.returnsKnown() &&
+		!slices.ContainsFunc(values, func(v *Value) bool { return v.Base.Caller })
 }
 
 // named gives a trace at an address the function that the address is in, and

@@ -196,7 +196,7 @@ func parseAll(t *testing.T, lines ...string) []*spec.Trace {
 }
 
 // The address that a function returns to is what a kretprobe says, or where it
-// does not, what the stack begins with at entry.
+// does not, what the stack begins with at entry, or on arm64 the link register.
 func TestReturnAddress(t *testing.T) {
 	lines := []string{
 		"r read rv ra", "r read ra:symbol if __probe_ret_ip.function == open", "r read if __probe_ret_ip.function != open",
@@ -208,25 +208,56 @@ func TestReturnAddress(t *testing.T) {
 	}{
 		{nil, []string{"call ra=18446744071578845712 rv=3", "call ra=18446744071578845712", "call count=5"}},
 		{[]btf.Type{function("rethook_find_ret_addr", tLong)},
-			[]string{"return rv=3 ra=18446744071578845712", "return ra=18446744071578845712", "call count=5"}},
+			[]string{"return rv=3 ra=18446744071578845712", "return ra=18446744071578845712", "call count=5 __probe_ret_ip=18446744071578845712"}},
 	} {
-		for _, f := range []Features{withTrampoline, withProbes, withMulti, withSession} {
-			target := newTarget(t, f, tc.types...)
-			plan, err := ResolveAll(parseAll(t, lines...), target, Wishes{})
-			require.NoError(t, err)
-			unit, err := Compile(plan.Probes, Options{Arch: AMD64, Features: f, RingBytes: 1 << 20})
-			require.NoError(t, err)
-			r := withMachine(t, unit)
+		for _, end := range semanticBackEnds {
+			target := newTarget(t, end.features, tc.types...)
+			target.Arch = end.arch
+			r := newRigOn(t, target, Options{}, Wishes{}, lines...)
 			r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{3}, caller: 0xffff_ffff_8100_0210})
 			require.Equal(t, tc.want, r.shown())
 		}
 	}
 }
 
+// Lines that mean a kretprobe show where the function returns to without being
+// asked, if a kretprobe knows that and can be made.
+func TestCallerShown(t *testing.T) {
+	knows := function("rethook_find_ret_addr", tLong)
+	for _, tc := range []struct {
+		line   string
+		want   string
+		wishes Wishes
+		types  []btf.Type
+	}{
+		{"r read rv", "return rv=3 __probe_ret_ip=18446744071578845712", Wishes{}, []btf.Type{knows}},
+		{"p read%return rv", "return rv=3 __probe_ret_ip=18446744071578845712", Wishes{Attach: Kprobe}, []btf.Type{knows}},
+		{"r read rv", "return rv=3", Wishes{Attach: Fentry}, []btf.Type{knows}},
+		{"f read%return $retval", "return arg1=3", Wishes{}, []btf.Type{knows}},
+		{"r read rv", "return rv=3", Wishes{}, nil},
+		{"p read a0", "entry a0=0", Wishes{}, []btf.Type{knows}},
+	} {
+		target := newTarget(t, withTrampoline, tc.types...)
+		plan, err := ResolveAll(parseAll(t, tc.line), target, tc.wishes)
+		require.NoError(t, err)
+		unit, err := Compile(plan.Probes, Options{Arch: AMD64, Features: withTrampoline, RingBytes: 1 << 20})
+		require.NoError(t, err)
+		r := withMachine(t, unit, AMD64)
+		r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{3}, caller: 0xffff_ffff_8100_0210})
+		require.Equal(t, []string{tc.want}, r.shown(), tc)
+	}
+	f := withTrampoline
+	f.NoKprobe = "perf_event_paranoid is 3"
+	target := newTarget(t, f, knows)
+	plan, err := ResolveAll(parseAll(t, "r read rv"), target, Wishes{})
+	require.NoError(t, err)
+	require.Equal(t, Fexit, plan.Probes[0].Attach.Return)
+}
+
 // Nothing that hides the return address is on a function of which it is shown.
 func TestReturnAddressAlone(t *testing.T) {
-	for _, other := range []string{"read(count, return == 3)", "r read $retval", "f read%return count"} {
-		plan, err := ResolveAll(parseAll(t, "r read ra", other, "r open $retval"), newTarget(t, withSession), Wishes{})
+	for _, other := range []string{"read(count, return == 3)", "f read%return count"} {
+		plan, err := ResolveAll(parseAll(t, "r read ra", other, "f open%return $retval"), newTarget(t, withSession), Wishes{})
 		require.NoError(t, err)
 		require.Equal(t, Kretprobe, plan.Probes[1].Attach.Return, other)
 		require.Equal(t, KretprobeMulti, plan.Probes[2].Attach.Return)

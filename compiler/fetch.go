@@ -55,16 +55,18 @@ func (b *binder) inRegisters(e spec.Expr, w Word, side Side) operand {
 var returnsKnown = []string{"kretprobe_find_ret_addr", "rethook_find_ret_addr"}
 
 // returnAddress is where the function returns to. Where a kretprobe does not
-// say so, it is what the stack begins with at entry: the program there was
-// attached after the kretprobe, and so runs before the kretprobe puts an address
-// of its own in this place.
+// say so, it is read at entry: the program there was attached after the kretprobe,
+// and so runs before the kretprobe puts an address of its own in its place.
 func (b *binder) returnAddress(e spec.Expr) operand {
-	for _, name := range returnsKnown {
-		if len(funcsByName(b.target.Kernel, name)) > 0 {
-			return b.inRegisters(e, Word{Reg: b.target.Arch.IP}, AtReturn)
-		}
+	if b.returnsKnown() {
+		return b.inRegisters(e, Word{Reg: b.target.Arch.IP}, AtReturn)
 	}
-	return b.inRegisters(e, Word{Reg: -1}, AtEntry)
+	return b.inRegisters(e, b.target.Arch.RetAddr, AtEntry)
+}
+
+// returnsKnown says whether a kretprobe knows where the function returns to.
+func (b *binder) returnsKnown() bool {
+	return slices.ContainsFunc(returnsKnown, func(name string) bool { return len(funcsByName(b.target.Kernel, name)) > 0 })
 }
 
 func (b *binder) register(e *spec.Register) (operand, error) {

@@ -16,7 +16,7 @@ func (b *binder) fetch(item *spec.Item) (*Value, error) {
 	if t != nil && (t.Name == "%pd" || t.Name == "%pD") {
 		x, t = dentryName(x, t)
 	}
-	if isText(x) {
+	if spec.FetchesText(x) {
 		return b.value(x, spec.Ident{})
 	}
 	o, err := b.bind(x)
@@ -36,17 +36,6 @@ func (b *binder) fetch(item *spec.Item) (*Value, error) {
 		err = b.numberOf(&o, x, t)
 	}
 	return &o.Value, err
-}
-
-// isText says whether a value is a string by itself.
-func isText(x spec.Expr) bool {
-	switch x := x.(type) {
-	case *spec.Builtin:
-		return x.Name.Name == "comm"
-	case *spec.Immediate:
-		return x.Const.Kind == spec.String
-	}
-	return false
 }
 
 // dentryName is the name of the struct dentry that x points to, or of that of

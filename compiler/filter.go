@@ -68,8 +68,8 @@ func (p *program) identify() {
 // admit leaves for ksnoop's own process, of which nothing is kept. That comes
 // after the tests, which reject most calls and cost less.
 func (p *program) admit() {
-	if own := p.opts.Self; own == 0 || own == p.opts.PID && p.opts.Tree == nil || p.stash != nil {
-		if !p.identified {
+	if p.stash != nil || !p.mayBeSelf() {
+		if !p.identified && p.showsProcess() {
 			p.identify()
 		}
 		return
@@ -80,5 +80,27 @@ func (p *program) admit() {
 		p.identify()
 	}
 	p.step("process is not ksnoop")
-	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), p.reject()))
+	own := p.reject()
+	if p.probe.Measure != NoMeasure {
+		own = p.unshown()
+	}
+	p.emit(asm.RSh.Imm(asm.R0, 32), asm.JEq.Imm(asm.R0, int32(p.opts.Self), own))
+}
+
+// showsProcess says whether the ids of the process are wanted of calls that
+// match: every record has them, and the key of a stack of calls.
+func (p *program) showsProcess() bool {
+	if p.probe.Measure == NoMeasure || p.probe.Chain != nil {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(p.probe.Entry, p.probe.Return), func(v *Value) bool {
+		return v.Base.Builtin == PID || v.Base.Builtin == TID
+	})
+}
+
+// mayBeSelf says whether a call may be one of ksnoop's own that is to be left
+// out.
+func (p *program) mayBeSelf() bool {
+	own := p.opts.Self
+	return own != 0 && (own != p.opts.PID || p.opts.Tree != nil)
 }

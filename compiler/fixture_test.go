@@ -54,6 +54,11 @@ var (
 	}}
 )
 
+// commMember is where all kernels of the tests have the name of a thread.
+var commMember = btf.Member{Name: "comm", Type: &btf.Array{Type: tChar, Index: tUint, Nelems: commSize}, Offset: 8 * fixtureComm}
+
+const fixtureComm = 24
+
 // tCB is a record of at most two words with parts of all kinds.
 var tCB = &btf.Struct{Name: "cb", Size: 16, Members: []btf.Member{
 	{Name: "flags", Type: tUint},
@@ -75,8 +80,8 @@ func param(name string, t btf.Type) btf.FuncParam { return btf.FuncParam{Name: n
 func fixtureFunctions() []btf.Type {
 	void := fixtureVoid
 	return []btf.Type{
-		&btf.Struct{Name: "task_struct", Size: 16, Members: []btf.Member{
-			{Name: "flags", Type: tUlong}, {Name: "stack", Type: ptr(void), Offset: 64},
+		&btf.Struct{Name: "task_struct", Size: 48, Members: []btf.Member{
+			{Name: "flags", Type: tUlong}, {Name: "stack", Type: ptr(void), Offset: 64}, commMember,
 		}},
 		function("send", tInt, param("dev", ptr(tDev)), param("buf", ptr(tBuf))),
 		function("read", tLong, param("buf", ptr(tBuf)), param("ubuf", ptr(tChar)), param("count", tSizeT), param("pos", ptr(tLong))),
@@ -158,10 +163,11 @@ func newTarget(t testing.TB, f Features, more ...btf.Type) *Target {
 
 // The back ends that must agree.
 var (
-	withTrampoline = Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true}
+	withTrampoline = Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true}
 	withProbes     = Features{}
 	withMulti      = Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true}
 	withSession    = Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77}
+	withBothSides  = Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77, CancelRepeats: true}
 )
 
 func mustResolve(t testing.TB, target *Target, text string) *Probe {

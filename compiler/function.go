@@ -38,6 +38,11 @@ func (fn *Function) specs(target *Target) []*btf.Spec {
 	return []*btf.Spec{target.Kernel}
 }
 
+// resultLost says whether the result is where nobody knows at return.
+func (fn *Function) resultLost() bool {
+	return fn.Result != nil && fn.Result.InMemory && len(fn.Result.Words) == 0
+}
+
 // notes are what may surprise the user of the function.
 func (fn *Function) notes() []string {
 	var notes []string

@@ -43,7 +43,7 @@ func FuzzCompile(f *testing.F) {
 			}
 			unit, err := Compile([]*Probe{p}, Options{Arch: AMD64, Features: features, RingBytes: 1 << 20})
 			require.NoError(t, err)
-			r := withMachine(t, unit)
+			r := withMachine(t, unit, AMD64)
 			c := call{result: []uint64{word, word}}
 			for range p.Func.words() {
 				c.args = append(c.args, word)

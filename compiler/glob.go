@@ -28,24 +28,24 @@ const mostFunctions = 16384
 
 // addGlob binds a trace to every function that its glob means and that can be
 // traced. Functions that lack what the spec names are left out and counted.
-func (plan *Plan) addGlob(t *spec.Trace, target *Target) error {
+func (plan *Plan) addGlob(t *spec.Trace, target *Target, w Wishes, m Measure) error {
 	names, err := Names(t, target)
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		return spec.Errorf(t.Text, t.Func.At, "no function of this kernel matches '%s'", t.Func.Name)
+		return NoMatch(t)
 	}
 	before := len(plan.Probes)
 	reasons := map[string]int{}
 	for _, name := range names {
 		one := *t
 		one.Func.Name = name
-		p, err := bindProbe(&one, target)
+		p, err := bindProbe(&one, target, w, m)
 		var refused *spec.Error
 		switch {
 		case err == nil:
-			p.OfGlob = true
+			p.OfGlob, p.Asked = true, t
 			plan.Probes = append(plan.Probes, p)
 			plan.Notes = append(plan.Notes, p.Func.notes()...)
 		case errors.As(err, &refused):
@@ -66,6 +66,22 @@ func (plan *Plan) addGlob(t *spec.Trace, target *Target) error {
 		plan.LeftOut[reason] += n
 	}
 	return nil
+}
+
+// NoMatch is the error of a glob that means nothing.
+func NoMatch(t *spec.Trace) error {
+	what, where := "function", "this kernel"
+	if t.Tracepoint {
+		what = "tracepoint"
+	}
+	if t.Module.Name != "" {
+		where = t.Module.Name
+	}
+	err := spec.Errorf(t.Text, t.Func.At, "no %s of %s matches '%s'", what, where, t.Func.Name)
+	if t.Tracepoint || t.Module.Name != "" {
+		return err
+	}
+	return err.WithHint("those of a module take its name: MODULE:%s; tracepoints are tp:%s", t.Func.Name, t.Func.Name)
 }
 
 // commonest is the reason of most refusals.

@@ -22,6 +22,8 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		return m.pidtid, nil
 	case asm.FnGetCurrentTask:
 		return m.task, nil
+	case asm.FnGetCurrentTaskBtf:
+		return m.currentTask(), nil
 	case asm.FnGetSmpProcessorId:
 		return uint64(m.cpu), nil
 	case asm.FnGetAttachCookie:
@@ -78,6 +80,14 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		return m.mapHelper(fn)
 	}
 	return 0, fmt.Errorf("helper %v is not modelled", fn)
+}
+
+// currentTask is a task_struct with the name of the thread, and rests of others.
+func (m *machine) currentTask() uint64 {
+	b := bytes.Repeat([]byte{0xee}, fixtureComm+commSize)
+	copy(b[fixtureComm:], m.comm+"\x00")
+	b[len(b)-1] = 0
+	return m.alloc(b)
 }
 
 func (m *machine) probeRead(dst, n, src uint64, user bool) (uint64, error) {

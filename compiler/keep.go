@@ -9,12 +9,8 @@ import (
 func (p *program) keep(s *stash) {
 	p.frame()
 	p.event = s.event
-	at := 0
 	if s.size <= smallStash {
-		at = p.room(s.size)
-	}
-	if at != 0 {
-		p.keepSmall(s, at)
+		p.keepSmall(s, p.room(s.size))
 	} else {
 		p.keepInPlace(s)
 	}
@@ -37,13 +33,18 @@ func (p *program) keepSmall(s *stash, at int) {
 // overwritten when the task is preempted.
 func (p *program) keepInPlace(s *stash) {
 	p.step("new stash entry of %d bytes", s.size)
+	p.insertZeroes(s)
+	p.keepValues(s)
+}
+
+// insertZeroes points rOut to a new value of zeroes.
+func (p *program) insertZeroes(s *stash) {
 	p.loadZeroes(s.zeroes)
 	p.emit(asm.Mov.Reg(rBase, asm.R0))
 	inserted := p.prefix + p.fresh("inserted")
 	p.insert(s, func() { p.emit(asm.Mov.Reg(asm.R3, rBase)) }, inserted)
 	p.label(inserted)
 	p.find(s, rOut, p.skipLabel())
-	p.keepValues(s)
 }
 
 // loadZeroes points R0 to zeroes.
@@ -82,7 +83,7 @@ func (p *program) insert(s *stash, load func(), done string) {
 		p.emit(asm.JNE.Imm(asm.R0, eexist, full))
 		// It goes first: if there is no memory just now for a new one, it
 		// must not be there when this call returns.
-		p.delete(s)
+		p.delete(s.calls)
 		p.update(s, load, ebpf.UpdateNoExist)
 		p.emit(asm.JNE.Imm(asm.R0, 0, full))
 		p.count(counterUnpaired, done)

@@ -140,6 +140,7 @@ func (k *kernel) load() error {
 		}
 		types = append(types, function(fn.name, result, params...))
 	}
+	types = append(types, &btf.Struct{Name: "task_struct", Size: 48, Members: []btf.Member{commMember}})
 	b, err := btf.NewBuilder(types, nil)
 	if err != nil {
 		return err
@@ -180,6 +181,13 @@ func (fn *cFunction) returned(k *kernel) []byte {
 		return binary.LittleEndian.AppendUint64(nil, k.mem.pointer(fn.result))
 	}
 	return k.words(fn.result)
+}
+
+// inWords says whether arguments and result are in registers and stack words
+// wherever records of two words are.
+func (fn *cFunction) inWords() bool {
+	return (fn.result == nil || !fn.result.inMemory()) &&
+		!slices.ContainsFunc(fn.params, func(p cParam) bool { return p.typ.size > 16 })
 }
 
 // inMemory says whether a record is passed in memory (System V ABI, 3.2.3).

@@ -74,6 +74,23 @@ func TestLanguage(t *testing.T) {
 		{"work(now == true)", args(0, 0, 1), nil, []string{"entry now=1"}},
 		{"read(return == -EAGAIN)", args1(0), []uint64{neg - 10}, []string{"return return=-11"}},
 		{"open(return == -ENOENT)", args(0, 0), []uint64{neg - 1}, []string{"return return=*fault(0xfffffffffffffffe)"}},
+		{"read(count & O_DIRECT)", args(0, 0, 0x4001, 0), nil, []string{"entry count=16385"}},
+		{"read(count & O_DIRECT)", args(0, 0, 0x8001, 0), nil, nil},
+		{"read(count == O_RDWR)", args(0, 0, 2, 0), nil, []string{"entry count=2"}},
+		// Error pointers.
+		{"open(return is-err)", args(0, 0), []uint64{neg - 1}, []string{"return return=*fault(0xfffffffffffffffe)"}},
+		{"open(return:x is-err)", args(0, 0), []uint64{neg - 4094}, []string{"return return=18446744073709547521"}},
+		{"open(return:x is-err)", args(0, 0), []uint64{neg - 4095}, nil},
+		{"open(return:x is-err)", args(0, 0), []uint64{0}, nil},
+		{"open(return:x) if !(return is-err)", args(0, 0), []uint64{0}, []string{"return return=0"}},
+		{"open(return:x) if !(return is-err)", args(0, 0), []uint64{neg}, nil},
+		{"read(count is-err)", args(0, 0, neg-27, 0), nil, []string{"entry count=18446744073709551588"}},
+		{"read(count) if ubuf is-err || buf->dev->alias is-err", args(0, neg-13, 5, 0), nil, []string{"entry count=5"}},
+		{"read(count) if !(buf->dev->alias is-err)", args1(5), nil, []string{"entry count=5"}},
+		{"read(count) if buf->dev->alias is-err", args1(5), nil, nil},
+		// What cannot be read is neither an error pointer nor none.
+		{"read(count) if buf->dev->alias is-err", args(0, 0, 5, 0), nil, nil},
+		{"read(count) if !(buf->dev->alias is-err)", args(0, 0, 5, 0), nil, nil},
 		{"read(buf == NULL)", args(0, 0, 0, 0), nil, []string{"entry buf=*fault(0x0)"}},
 		// Conditions.
 		{"read(count) if count == 5", args(0, 0, 5, 0), nil, []string{"entry count=5"}},
@@ -220,5 +237,8 @@ func (r *rig) counters(event int) Counters {
 	b, err := r.at(r.arrays[CountersMap]+uint64(event*countersSize), countersSize)
 	require.NoError(r.t, err)
 	order := binary.LittleEndian
-	return Counters{order.Uint64(b), order.Uint64(b[8:]), order.Uint64(b[16:]), order.Uint64(b[24:]), order.Uint64(b[32:]), order.Uint64(b[40:])}
+	return Counters{
+		Lost: order.Uint64(b), NoRoom: order.Uint64(b[8:]), Unreadable: order.Uint64(b[16:]),
+		Unpaired: order.Uint64(b[24:]), Filtered: order.Uint64(b[32:]), Matched: order.Uint64(b[40:]),
+	}
 }

@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -63,10 +65,37 @@ func (p *program) leaf(l *Leaf, to outcome) {
 // save keeps the number in R1 for the record. If there is no room, it is read
 // again.
 func (p *program) save(v *Value) {
-	if at := p.room(8); at != 0 {
-		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
-		p.saved[v] = at
+	if p.free-8-p.spared() < -stackSize {
+		return
 	}
+	at := p.room(8)
+	p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+	p.saved[v] = at
+}
+
+// spared is how many bytes of the stack frame are left for what there must be
+// room for.
+func (p *program) spared() int {
+	n := 0
+	if p.probe.Chain != nil {
+		n += chainRoom
+	}
+	if p.keeps != nil && p.keeps.size <= smallStash {
+		n += p.keeps.size
+	}
+	if p.buffer == 0 && comparesText(p.probe) {
+		n += textBuffer
+	}
+	return n
+}
+
+func comparesText(p *Probe) bool {
+	for l := range leaves(AllOf(slices.Concat(p.EntryTests, p.ReturnTests))) {
+		if l.Pred.Pattern != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *program) jumpMask(pred *Predicate, no string) {

@@ -195,6 +195,17 @@ type memberPlace struct {
 	inUnion bool
 }
 
+// MemberOffset is where a structure of a kernel has a member, in bytes; it may
+// be in structures and unions without a name.
+func MemberOffset(types *btf.Spec, structure, member string) (int, bool) {
+	var s *btf.Struct
+	if types.TypeByName(structure, &s) != nil {
+		return 0, false
+	}
+	at, ok := findMember(s, member)
+	return int(at.offset.Bytes()), ok
+}
+
 // findMember looks for a member, through anonymous structs and unions.
 func findMember(t btf.Type, name string) (memberPlace, bool) {
 	return findMemberIn(t, name, map[btf.Type]bool{}, 0)

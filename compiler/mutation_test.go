@@ -20,18 +20,18 @@ func TestSemanticsFindsMutants(t *testing.T) {
 		k, err := newKernel(rand.New(rand.NewPCG(seed, 1)))
 		require.NoError(t, err)
 		x := newExperiment(t, k, k.funcs[0])
-		unit := x.compile(t, withTrampoline, &tally{})
+		unit := x.compile(t, backEnd{AMD64, withTrampoline}, &tally{})
 		if unit == nil {
 			continue
 		}
-		tr := x.on(t, unit)
+		tr := x.on(t, unit, AMD64)
 		require.NoError(t, tr.run())
 		for _, name := range slices.Sorted(maps.Keys(unit.Collection.Programs)) {
 			ps := unit.Collection.Programs[name]
 			right := ps.Instructions
 			for range 5 {
 				ps.Instructions = mutant(rnd, right, tr.decoded[&right[0]])
-				wrong := x.on(t, unit)
+				wrong := x.on(t, unit, AMD64)
 				mutants++
 				if wrong.run() != nil || wrong.check() != nil {
 					found++

@@ -12,6 +12,10 @@ import (
 type Wishes struct {
 	Attach Kind // the kind to attach by, which names the entry side; "": the best
 	Stack  bool // the traces are a call chain, outermost first
+	// Measures are the traces whose calls are measured; those of the others
+	// are events. A stack is measured as its last trace is, which can be
+	// [Calls] alone.
+	Measures map[*spec.Trace]Measure
 }
 
 // Plan is a set of specs bound to a kernel.
@@ -28,8 +32,12 @@ type Plan struct {
 func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 	plan := &Plan{LeftOut: map[string]int{}}
 	var errs []error
-	for _, t := range traces {
-		errs = append(errs, located(plan.add(t, target, w), t))
+	for i, t := range traces {
+		m := w.Measures[t]
+		if w.Stack && i < len(traces)-1 {
+			m = NoMeasure
+		}
+		errs = append(errs, located(plan.add(t, target, w, m), t))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -39,16 +47,17 @@ func ResolveAll(traces []*spec.Trace, target *Target, w Wishes) (*Plan, error) {
 			return nil, err
 		}
 	}
-	stacks := findStacks(target.Kernel)
+	stacks, comm := findStacks(target.Kernel), findComm(target)
 	functions := map[string]crowd{}
 	for _, p := range plan.Probes {
-		p.Stacks = stacks
+		p.Stacks, p.Comm = stacks, comm
 		c := functions[p.Func.Symbol]
 		c.programs += p.sides()
 		if p.returnSide() {
 			c.returns++
 		}
 		c.caller = c.caller || p.Caller
+		c.blind = target.Arch.BlindReturns
 		functions[p.Func.Symbol] = c
 	}
 	decided := plan.Probes[:0]
@@ -77,7 +86,7 @@ func (plan *Plan) leaveOut(function, reason string) {
 }
 
 // add binds a trace, or all the functions that its glob means.
-func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes) error {
+func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes, m Measure) error {
 	if w.Stack && t.Probe != nil {
 		return spec.Errorf(t.Text, t.Func.At, "a stack is made of specs, and this is a kprobe_events line").
 			WithHint("write '%s'", t.Symbol())
@@ -86,12 +95,13 @@ func (plan *Plan) add(t *spec.Trace, target *Target, w Wishes) error {
 		if w.Stack {
 			return spec.Errorf(t.Text, t.Func.At, "a stack is made of single functions, and '%s' means many", t.Func.Name)
 		}
-		return plan.addGlob(t, target)
+		return plan.addGlob(t, target, w, m)
 	}
-	p, err := bindProbe(t, target)
+	p, err := bindProbe(t, target, w, m)
 	if err != nil {
 		return err
 	}
+	p.Asked = t
 	plan.Probes = append(plan.Probes, p)
 	plan.Notes = append(plan.Notes, p.Func.notes()...)
 	return nil

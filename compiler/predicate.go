@@ -72,8 +72,11 @@ func (p *Predicate) negated() *Predicate {
 // predicate checks an item's predicate against the value's type.
 func (b *binder) predicate(item *spec.Item, v *Value) (*Predicate, error) {
 	p := item.Pred
-	if p == nil {
+	switch {
+	case p == nil:
 		return b.nonZero(item, v)
+	case p.Op == spec.IsErr:
+		return b.isErr(item, v)
 	}
 	if p.Const.Kind == spec.String {
 		v.readAsText()
@@ -108,6 +111,21 @@ func (b *binder) nonZero(item *spec.Item, v *Value) (*Predicate, error) {
 			WithHint("compare it with a constant")
 	}
 	return &Predicate{Text: item.String(), Op: spec.Ne, Signed: v.Scalar.Signed}, nil
+}
+
+// lowestError is the lowest error pointer: -MAX_ERRNO, which is -4095.
+const lowestError = math.MaxUint64 - 4094
+
+// isErr is the comparison of IS_ERR: with the lowest of the error pointers.
+func (b *binder) isErr(item *spec.Item, v *Value) (*Predicate, error) {
+	if v.Scalar == nil || v.Scalar.Signed || v.Scalar.width() != 64 {
+		err := b.errorf(item.Pred.OpAt, "'%s' is %s, and 'is-err' is about pointers", v.Name, describe(v.Type))
+		if v.Scalar != nil && v.Scalar.Signed {
+			return nil, err.WithHint("write %s < 0", v.Name)
+		}
+		return nil, err
+	}
+	return &Predicate{Text: item.String(), Op: spec.Ge, Const: lowestError}, nil
 }
 
 func (b *binder) comparison(item *spec.Item, v *Value, c spec.Constant) (*Predicate, error) {

@@ -25,11 +25,13 @@ type program struct {
 	ptr        asm.Register   // for the pointers that accesses are based on
 	origin     int            // offset in the record of where rOut points
 	stash      *stash         // nil: none
+	keeps      *stash         // that an entry is to be kept in; nil: none
 	found      bool           // rStash is what was kept of the call
 	identified bool           // the ids of the process are stored
 	mixed      bool           // a test may hold though a part of it met a fault
 	prefix     string         // of the labels
 	accounting
+	measuring
 }
 
 // newProgram begins a program for one side of a probe. The event is the one
@@ -46,6 +48,7 @@ func (u *Unit) newProgram(c *code, p *Probe, side Side, kind Kind, ev *Event, op
 	prog := &program{
 		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts,
 		saved: map[*Value]int{}, free: spFree, prefix: prefix, ptr: rBase, index: u.index[p],
+		measuring: measuring{element: u.elements[p]},
 	}
 	prog.rejected = prog.countRejected
 	prog.fates = []int{number}
@@ -60,6 +63,10 @@ func (p *program) begin() {
 	}
 	p.beginTally()
 	p.filter()
+	p.known = p.identified
+	if p.probe.Measure != NoMeasure {
+		p.first = p.room(firstSize)
+	}
 	if p.probe.guarded(p.kind) {
 		p.enterBusy()
 	}
@@ -72,12 +79,13 @@ func (p *program) begin() {
 
 // entry is what is done at entry: an event, or something to keep, or both.
 func (p *program) entry(event bool, s *stash) {
+	p.keeps = s
 	p.begin()
 	p.tests(p.probe.EntryTests)
 	p.admit()
 	p.setFlags()
 	if event {
-		p.write(p.event.Items)
+		p.reportOrMeasure(p.event.Items)
 	}
 	if s != nil {
 		p.keep(s)
@@ -107,7 +115,7 @@ func (p *program) ret(s *stash) {
 	if s != nil {
 		items = p.probe.Return
 	}
-	p.write(items)
+	p.reportOrMeasure(items)
 	if s != nil {
 		p.drop()
 	}
@@ -131,7 +139,7 @@ func (p *program) splitTests() (known, kept []Test) {
 func (p *program) exitLabel() string { return p.prefix + "exit" }
 
 func (p *program) skipLabel() string {
-	if p.kind == Session && p.side == AtEntry {
+	if p.kind == Session && p.side == AtEntry && !p.opts.Features.CancelRepeats {
 		return p.prefix + "skip"
 	}
 	return p.exitLabel()
@@ -187,19 +195,25 @@ func (p *program) loadNumber() {
 // count adds one to a counter of the event, and goes to a label.
 func (p *program) count(counter int, next string) {
 	p.step("count it as %s", counterNames[counter])
+	p.counters(next)
+	p.add(counter)
+	p.emit(asm.Ja.Label(next))
+}
+
+// counters points R0 to the counters of the event.
+func (p *program) counters(missing string) {
 	p.loadNumber()
 	p.emit(
 		asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word),
 		mapPtr(asm.R1, CountersMap),
 	)
 	p.move(asm.R2, asm.RFP, spKey)
-	p.emit(
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, next),
-		asm.Mov.Imm(asm.R1, 1),
-		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter)),
-		asm.Ja.Label(next),
-	)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+}
+
+// add adds one to a counter of the element that R0 points to.
+func (p *program) add(counter int) {
+	p.emit(asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter)))
 }
 
 // counted is the label of code that counts and then goes on.

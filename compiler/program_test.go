@@ -14,6 +14,7 @@ func backEnds(t *testing.T, test func(t *testing.T, f Features)) {
 	t.Run("probe", func(t *testing.T) { test(t, withProbes) })
 	t.Run("multi", func(t *testing.T) { test(t, withMulti) })
 	t.Run("session", func(t *testing.T) { test(t, withSession) })
+	t.Run("session, never cancelled", func(t *testing.T) { test(t, withBothSides) })
 }
 
 // bufAndDev is a struct buf whose dev points to a struct dev.
@@ -202,7 +203,7 @@ func TestHeader(t *testing.T) {
 		require.Len(t, r.records, 2)
 		entry, ret := r.records[0], r.records[1]
 		require.Equal(t, le(uint32(0), uint32(3), uint32(8), uint32(7), uint64(1000)), entry[:HeaderCall])
-		require.Equal(t, "worker\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", string(entry[HeaderComm:HeaderSize]))
+		require.Equal(t, "worker\x00", string(entry[HeaderComm:][:7]))
 		require.Equal(t, entry[HeaderCall:HeaderComm], ret[HeaderCall:HeaderComm], "entry and return know each other")
 	})
 }

@@ -15,6 +15,9 @@ func (w *writer) numberPredicate(it *spec.Item, c cell) string {
 		return "" // in a condition: it is not zero
 	}
 	f := w.ref.formatted(it, c)
+	if f.bits == 64 && !f.signed && w.rnd.IntN(4) == 0 {
+		return " is-err"
+	}
 	op := pick(w.rnd, []string{"==", "==", "==", "!=", "<", "<=", ">", ">=", "&"})
 	if op == "&" {
 		return fmt.Sprintf(" & %#x", cut(f.num|1<<w.rnd.IntN(f.bits), f.bits, false))

@@ -52,7 +52,7 @@ func checkPredicate(t *testing.T, f Features, fn *btf.Func, text string, data []
 	}
 	unit, err := Compile([]*Probe{p}, Options{Arch: AMD64, Features: f, RingBytes: 4096})
 	require.NoError(t, err)
-	r := withMachine(t, unit)
+	r := withMachine(t, unit, AMD64)
 	r.do(call{args: []uint64{r.alloc(data)}})
 	shown := r.shown()
 	if !want {

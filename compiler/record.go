@@ -47,8 +47,7 @@ func (p *program) header() {
 	)
 	p.loadFrame(asm.R1)
 	p.emit(asm.StoreMem(rOut, p.out(HeaderCall), asm.R1, asm.DWord))
-	p.move(asm.R1, rOut, HeaderComm-p.origin)
-	p.emit(asm.Mov.Imm(asm.R2, 16), asm.FnGetCurrentComm.Call())
+	p.comm(rOut, HeaderComm-p.origin)
 }
 
 // fill marks all items as good, since ring-buffer memory holds old records, and

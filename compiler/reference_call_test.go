@@ -23,6 +23,10 @@ type referenceCall struct {
 	kept   map[*spec.Item]shown // as at entry
 	tested map[*spec.Item]truth // at entry
 	soft   bool                 // a kernel address could not be read
+	// Of calls that are measured:
+	numbers  map[*spec.Item]formatted // as they were when they were looked at
+	compared map[Side]snapshot        // of the subject
+	target   *formatted               // what it points to at entry, if that is a number
 }
 
 // expected is an event that a call must have.
@@ -57,7 +61,7 @@ func side(e spec.Expr) Side {
 
 // items are those of the spec; without a list, all that the function has.
 func (r *reference) items() []*spec.Item {
-	if r.trace.Items != nil || r.all != nil {
+	if r.trace.Items != nil || r.all != nil || r.measure != NoMeasure {
 		return append(r.trace.Items, r.all...)
 	}
 	for _, p := range r.fn.params {

@@ -57,6 +57,9 @@ func (r *reference) test(it *spec.Item) (truth, error) {
 	if p == nil {
 		return truthOf(f.num != 0), nil
 	}
+	if p.Op == spec.IsErr {
+		return truthOf(f.num > ^uint64(4095)), nil
+	}
 	n, neg, err := r.constant(p.Const, c.typ)
 	if err != nil {
 		return no, err

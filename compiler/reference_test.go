@@ -17,7 +17,9 @@ type reference struct {
 	trace *spec.Trace
 	all   []*spec.Item // what a spec without a list means
 	max   int          // bytes of a value
-	call  *referenceCall
+	// measure is what is kept of calls in place of records.
+	measure Measure
+	call    *referenceCall
 	// open: what comes out is left open, since a value is only partly there.
 	open bool
 }

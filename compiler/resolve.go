@@ -9,7 +9,10 @@ import (
 // Probe is a spec bound to a kernel: the function, the values to record and
 // every decision about how.
 type Probe struct {
-	Trace  *spec.Trace
+	Trace *spec.Trace
+	// Asked is the trace as it was given: Trace has the name of a function in
+	// place of a glob, and an address, or $arg*, spelt out.
+	Asked  *spec.Trace
 	Func   *Function
 	Attach Attach
 	Entry  []*Value // recorded as they are at entry, in the order of the spec
@@ -40,6 +43,14 @@ type Probe struct {
 	// Chain is the place of the probe in a stack; nil: it stands alone.
 	Chain  *Chain
 	Stacks *Stacks // of the kernel
+	Comm   int     // offset in struct task_struct of the thread's name; 0: it cannot be loaded
+	// Measure is what is kept of calls in place of records.
+	Measure Measure
+	// Measured is the value that is measured: of [Values] the number, of
+	// [Changes] what is compared.
+	Measured *Value
+	// First is what is kept of the first call, a number; nil: its time alone.
+	First *Value
 }
 
 // Resolve binds one spec to a target and decides how to trace it. An error
@@ -62,9 +73,9 @@ type builder struct {
 }
 
 // bindProbe binds names to types; how to attach is left open.
-func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
+func bindProbe(trace *spec.Trace, target *Target, w Wishes, m Measure) (*Probe, error) {
 	if trace.Probe != nil {
-		return bindEvent(trace, target)
+		return bindEvent(trace, target, w, m)
 	}
 	fn, err := FindFunction(trace, target)
 	if err != nil {
@@ -73,10 +84,10 @@ func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
 	p := &Probe{Trace: trace, Func: fn}
 	b := &builder{binder: binder{trace: trace, target: target, fn: fn}, probe: p, values: map[string]*Value{}}
 	items := trace.Items
-	if items == nil {
+	if items == nil && m == NoMeasure {
 		items = b.everything()
 	}
-	var all []*Value
+	var all, plain []*Value
 	var tests AllOf
 	for _, item := range items {
 		value, err := b.shared(item)
@@ -87,6 +98,7 @@ func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
 			all = append(all, value)
 		}
 		if item.Pred == nil {
+			plain = append(plain, value)
 			continue
 		}
 		test, err := b.leaf(item, false)
@@ -103,7 +115,7 @@ func bindProbe(trace *spec.Trace, target *Target) (*Probe, error) {
 		tests = append(tests, flatAll(test)...)
 	}
 	p.settle(all, tests)
-	return p, nil
+	return p, p.measure(m, all, plain)
 }
 
 // everything is every argument, and the return value if there is one.
@@ -113,7 +125,7 @@ func (b *builder) everything() []*spec.Item {
 	for _, param := range b.fn.Params {
 		items = append(items, &spec.Item{Value: &spec.Arg{Name: spec.Ident{Name: param.Name, At: at}}})
 	}
-	if b.fn.Result != nil && !neverReturns[b.fn.Name] {
+	if b.fn.Result != nil && !neverReturns[b.fn.Name] && !b.fn.resultLost() {
 		items = append(items, &spec.Item{Value: &spec.Return{At: at}})
 	}
 	return items

@@ -61,7 +61,14 @@ func TestRefusals(t *testing.T) {
 		{"read(count == NULL)", "NULL", "'count' is size_t (long unsigned int), and NULL is for pointers", "write 0"},
 		{"work(mode == RESUM)", "RESUM", "there is no constant 'RESUM': no enumerator and no error has this name", "did you mean 'RESUME'?"},
 		{"read(return == -EAGIN)", "-EAGIN", "there is no constant 'EAGIN': no enumerator and no error has this name", "did you mean '-EAGAIN'?"},
-		{"read(count == O_RDONLY)", "O_RDONLY", "there is no constant 'O_RDONLY': no enumerator and no error has this name", "macros of C are not in BTF: write the number"},
+		{"read(count == PAGE_SIZE)", "PAGE_SIZE", "there is no constant 'PAGE_SIZE': no enumerator and no error has this name", "macros of C are not in BTF: write the number"},
+		{"read(count & O_DIRCT)", "O_DIRCT", "there is no constant 'O_DIRCT': no enumerator and no error has this name", "did you mean 'O_DIRECT'?"},
+		{"read(count & O_RDONLY)", "O_RDONLY", "'count & O_RDONLY' can never hold: no bit is set in 0", ""},
+		{"read(return == -O_DIRECT)", "-O_DIRECT", "there is no constant 'O_DIRECT': no enumerator and no error has this name", "macros of C are not in BTF: write the number"},
+		{"read(return is-err)", "is-err", "'return' is long int, and 'is-err' is about pointers", "write return < 0"},
+		{"open(dfd is-err)", "is-err", "'dfd' is int, and 'is-err' is about pointers", "write dfd < 0"},
+		{"read(buf->stamp is-err)", "is-err", "'buf->stamp' is struct timespec64, and 'is-err' is about pointers", ""},
+		{"read(buf->len is-err)", "is-err", "'buf->len' is unsigned int, and 'is-err' is about pointers", ""},
 		{"read(count == -EAGAIN)", "-EAGAIN", "-EAGAIN does not fit 'count', which is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
 		{"read(count == 5ms)", "5ms", "'count' is size_t (long unsigned int), no duration", "durations are compared with $duration"},
 		{"read(count & 0)", "0", "'count & 0' can never hold: no bit is set in 0", ""},
@@ -71,7 +78,7 @@ func TestRefusals(t *testing.T) {
 		{"tp:tik", "tik", "there is no tracepoint tik in this kernel", "did you mean 'tp:tick'?"},
 		{"tp:tick(return)", "return", "tick is a tracepoint, which returns nothing", ""},
 		{"tp:tick($duration)", "$duration", "tick is a tracepoint, which takes no time", ""},
-		{"xyz_*", "xyz_*", "no function of this kernel matches 'xyz_*'", ""},
+		{"xyz_*", "xyz_*", "no function of this kernel matches 'xyz_*'", "those of a module take its name: MODULE:xyz_*; tracepoints are tp:xyz_*"},
 		{"re*(xyzzy)", "re*", "none of the 1 functions that match 're*' can be traced", "of most: it has no argument 'xyzzy'"},
 		{"read(count == -1)", "-1", "-1 does not fit 'count', which is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
 		{"open(dfd == 0xffffff9c)", "0xffffff9c", "0xffffff9c does not fit 'dfd', which is int and holds -2147483648 to 2147483647", "did you mean -100?"},
@@ -289,7 +296,7 @@ func TestResultInMemory(t *testing.T) {
 	insns := map[Kind]int16{Kprobe: AMD64.ArgRegs[1], Kretprobe: AMD64.RetRegs[0]}
 	values := map[Kind]uint64{Kprobe: 7, Kretprobe: r.alloc(result)}
 	for _, a := range r.unit.Attachments {
-		regs := make([]byte, 168)
+		regs := make([]byte, registersSize)
 		copy(regs[insns[a.Kind]:], le(values[a.Kind]))
 		require.NoError(t, r.run(r.unit.Collection.Programs[a.Program].Instructions, r.alloc(regs)))
 	}

@@ -21,13 +21,8 @@ func findStacks(kernel *btf.Spec) *Stacks {
 	if kernel.TypeByName("thread_union", &union) == nil {
 		s.Size = int(union.Size)
 	}
-	var task *btf.Struct
-	if kernel.TypeByName("task_struct", &task) == nil {
-		for _, m := range task.Members {
-			if m.Name == "stack" {
-				s.Task = int(m.Offset.Bytes())
-			}
-		}
+	if at, ok := MemberOffset(kernel, "task_struct", "stack"); ok {
+		s.Task = at
 	}
 	return s
 }

@@ -19,6 +19,7 @@ type stash struct {
 	size   int    // of the run
 	start  int    // offset in what is kept of the time at entry
 	flags  int    // and of the outcomes of tests at entry
+	again  int    // and of room for the bytes of an item at return
 }
 
 const (
@@ -47,6 +48,10 @@ func (u *Unit) addStash(i int, ev *Event, kind Kind, opts Options) *stash {
 		end = max(end, align8(max(slot.Off+8, slot.Data+slot.Cap)))
 	}
 	s.size = end - s.origin
+	if v := ev.Probe.Measured; ev.Probe.Measure == Changes && v.Scalar == nil {
+		s.again = s.size
+		s.size += align8(l.Slots[0].Cap)
+	}
 	s.start -= s.origin
 	s.flags -= s.origin
 	s.calls = fmt.Sprintf("calls_%d", i)
@@ -126,20 +131,26 @@ func (p *program) lookup(s *stash) {
 	p.step("what was kept of this call")
 	missing := p.exitLabel()
 	if len(p.probe.EntryTests) == 0 {
-		missing = p.counted("unpaired", counterUnpaired, p.exitLabel())
+		missing = p.prefix + p.fresh("unpaired")
+		p.later(missing, func() {
+			p.leaveOwn(p.exitLabel()) // nothing is kept of ksnoop's own calls
+			p.count(counterUnpaired, p.exitLabel())
+		})
 	}
 	p.find(s, rStash, missing)
 	p.found = true
 }
 
 func (p *program) find(s *stash, reg asm.Register, missing string) {
-	p.emit(mapPtr(asm.R1, s.calls))
-	p.move(asm.R2, asm.RFP, spFrame)
-	p.emit(
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, missing),
-		asm.Mov.Reg(reg, asm.R0),
-	)
+	p.findCall(s.calls, spFrame, reg, missing)
+}
+
+// findCall looks for a call by the frame address at a stack offset.
+func (p *program) findCall(calls string, at int, reg asm.Register, missing string) {
+	p.emit(mapPtr(asm.R1, calls))
+	p.move(asm.R2, asm.RFP, at)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+	p.move(reg, asm.R0, 0)
 }
 
 // smallCopy is the size up to which words are copied one by one.
@@ -173,10 +184,10 @@ func (p *program) drop() {
 }
 
 // forget removes the call's entry; R0 is 0 if there was one.
-func (p *program) forget() { p.delete(p.stash) }
+func (p *program) forget() { p.delete(p.stash.calls) }
 
-func (p *program) delete(s *stash) {
-	p.emit(mapPtr(asm.R1, s.calls))
+func (p *program) delete(calls string) {
+	p.emit(mapPtr(asm.R1, calls))
 	p.move(asm.R2, asm.RFP, spFrame)
 	p.emit(asm.FnMapDeleteElem.Call())
 }

@@ -38,6 +38,9 @@ type Features struct {
 	// TrampolineStructs: records of up to 16 bytes may be passed by value
 	// to a traced function (6.1).
 	TrampolineStructs bool
+	// CurrentTask: programs can be given the current task's task_struct
+	// (bpf_get_current_task_btf, 5.11).
+	CurrentTask bool
 	// RuntimeAlloc: hash maps of tracing programs may allocate their
 	// elements on use (bpf_mem_alloc, 6.1).
 	RuntimeAlloc bool
@@ -63,4 +66,9 @@ type Features struct {
 	// ReturnsUnlimited: kretprobe.multi and kprobe.session follow any number
 	// of concurrent calls (fprobe on fgraph, 6.14). Before, they skip some.
 	ReturnsUnlimited bool
+	// CancelRepeats: where the entry side of a session cancels its return,
+	// return sides of others on the function may run twice for the call
+	// (fprobe on fgraph clears too little of what it keeps; seen on 6.18, not
+	// on 7.2).
+	CancelRepeats bool
 }

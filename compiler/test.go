@@ -50,10 +50,14 @@ func (p *program) tests(tests []Test) {
 // countedUnreadable is the label of code that counts a fault and rejects the
 // call. A call that was rejected at entry does not count.
 func (p *program) countedUnreadable() string {
-	if p.stash == nil || p.found {
-		return p.counted("unreadable", counterUnreadable, p.reject())
-	}
 	label := p.prefix + p.fresh("unreadable")
+	if p.stash == nil || p.found {
+		p.later(label, func() {
+			p.leaveSelf()
+			p.count(counterUnreadable, p.reject())
+		})
+		return label
+	}
 	p.later(label, func() {
 		p.find(p.stash, rStash, p.exitLabel())
 		p.count(counterUnreadable, p.reject())

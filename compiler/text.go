@@ -90,8 +90,7 @@ func (p *program) readTextAt(off int, t Text, size int) {
 // readArrayAt reads size bytes of an array from an offset on.
 func (p *program) readArrayAt(v *Value, off, size int, unread string) {
 	if v.Base.Builtin == Comm {
-		p.move(asm.R1, asm.RFP, p.buffer)
-		p.emit(asm.Mov.Imm(asm.R2, 16), asm.FnGetCurrentComm.Call())
+		p.comm(asm.RFP, p.buffer)
 		return
 	}
 	if v.Base.Const != nil {

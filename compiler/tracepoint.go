@@ -16,6 +16,10 @@ const (
 	tracepointSymbol = "__bpf_trace_"
 )
 
+// tracepointNames are before it in the names of the functions that the kernel
+// makes for it.
+var tracepointNames = []string{tracepointSymbol, "trace_event_raw_event_", "perf_trace_"}
+
 // findTracepoint binds the name of a tracepoint.
 func findTracepoint(trace *spec.Trace, target *Target) (*Function, error) {
 	name := trace.Func.Name
@@ -79,7 +83,7 @@ func protoOf(t *btf.Typedef) *btf.FuncProto {
 // one of the functions that the kernel makes for the tracepoint.
 func nameParams(types *btf.Spec, name string, params []btf.FuncParam) []btf.FuncParam {
 	named := append([]btf.FuncParam(nil), params...)
-	for _, prefix := range []string{tracepointSymbol, "trace_event_raw_event_", "perf_trace_"} {
+	for _, prefix := range tracepointNames {
 		for _, f := range funcsByName(types, prefix+name) {
 			proto, ok := f.Type.(*btf.FuncProto)
 			if !ok || len(proto.Params) != len(params)+1 {

@@ -47,17 +47,13 @@ type Tasks struct {
 
 // FindTasks finds them in a kernel's types.
 func FindTasks(kernel *btf.Spec) (*Tasks, error) {
-	var task *btf.Struct
-	if err := kernel.TypeByName("task_struct", &task); err != nil {
-		return nil, fmt.Errorf("find struct task_struct in the kernel's types: %w", err)
-	}
 	t := &Tasks{}
 	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {
-		at, ok := findMember(task, name)
+		at, ok := MemberOffset(kernel, "task_struct", name)
 		if !ok {
 			return nil, fmt.Errorf("follow processes: struct task_struct of this kernel has no member %s", name)
 		}
-		*off = int(at.offset.Bytes())
+		*off = at
 	}
 	return t, nil
 }

@@ -20,7 +20,7 @@ func TestBinary(t *testing.T) {
 	build(t, "build", "-o", path, "../cmd/ksnoop")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size(), int64(7e6))
+	require.LessOrEqual(t, info.Size(), int64(7_000_000))
 	f, err := elf.Open(path)
 	require.NoError(t, err)
 	defer f.Close()

@@ -17,7 +17,7 @@ import (
 func build(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	dependOnSources(t)
-	flags := []string{verb, "-trimpath", "-tags=urfave_cli_no_docs", "-ldflags=-s -w"}
+	flags := []string{verb, "-trimpath", "-ldflags=-s -w"}
 	for _, p := range strings.Fields(cold) {
 		flags = append(flags, "-gcflags="+p+"=-l")
 	}
@@ -28,7 +28,7 @@ func build(t *testing.T, verb string, args ...string) {
 }
 
 // cold is the packages that need not be fast, as in the Makefile.
-const cold = "fmt reflect time regexp/... text/template/... github.com/cilium/ebpf/asm github.com/urfave/cli/v2 github.com/ksnoop/ksnoop/compiler/..."
+const cold = "fmt reflect time regexp/... github.com/cilium/ebpf/asm github.com/ksnoop/ksnoop/compiler/..."
 
 // dependOnSources looks at every source of the module. go test remembers what a
 // test has looked at, and does not take the result from its cache when one of

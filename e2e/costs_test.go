@@ -27,6 +27,10 @@ type cost struct {
 	// bounds them as a number. 0: no bound.
 	factor float64
 	total  float64
+	// measure is what is kept of calls in place of records; counted: calls
+	// are counted besides.
+	measure compiler.Measure
+	counted bool
 }
 
 const (
@@ -40,6 +44,15 @@ var costs = []cost{
 	{what: "member rejected", attach: compiler.KprobeMulti, empty: []compiler.Kind{compiler.KprobeMulti}, spec: rejected, factor: 1.4},
 	{what: "member kept, return rejected", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry, compiler.Fexit}, spec: kept, total: 1250},
 	{what: "member kept, return rejected", attach: compiler.Kprobe, empty: []compiler.Kind{compiler.Kprobe, compiler.Kretprobe}, spec: kept},
+	{what: "member rejected, counted", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: rejected, counted: true, total: 180},
+	{what: "member rejected, calls", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: rejected, measure: compiler.Calls, total: 195},
+	{what: "matching, calls", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count)", measure: compiler.Calls, total: 190},
+	{what: "matching, values", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count)", measure: compiler.Values, total: 270},
+	{what: "matching, durations", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry, compiler.Fexit}, spec: "vfs_read", measure: compiler.Durations, total: 1650},
+	{what: "matching, changes", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry, compiler.Fexit}, spec: "vfs_read(file->f_pos)", measure: compiler.Changes},
+	{what: "matching, records", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count)"},
+	{what: "matching, calls", attach: compiler.Kprobe, empty: []compiler.Kind{compiler.Kprobe}, spec: "vfs_read(count)", measure: compiler.Calls},
+	{what: "matching, durations", attach: compiler.Kprobe, empty: []compiler.Kind{compiler.Kprobe, compiler.Kretprobe}, spec: "vfs_read", measure: compiler.Durations},
 }
 
 // TestGuestCosts runs in the machine that TestCosts boots.
@@ -60,8 +73,11 @@ func TestGuestCosts(t *testing.T) {
 }
 
 func (c *cost) test(t *testing.T, k *kernel, m *meter) {
-	empty := m.added(t, func() func() error { return attachEmpty(t, c.empty) })
-	traced := m.added(t, func() func() error { return k.trace(t, c.attach, compiler.Options{Self: 1}, c.spec).Close })
+	empty := m.added(t, func() func() error { return attachEmpty(t, emptyOn("vfs_read", c.empty...)) })
+	traced := m.added(t, func() func() error {
+		wishes, opts := compiler.Wishes{Attach: c.attach}, compiler.Options{Self: 1, Tally: c.counted, RingBytes: ringBytes}
+		return k.measure(t, wishes, opts, measured{c.spec, c.measure}).Close
+	})
 	t.Logf("%-30s %-13s %8.1f %8.1f %8.2f", c.what, c.attach, traced, empty, traced/empty)
 	if c.factor > 0 && traced > c.factor*empty {
 		t.Errorf("%s by %s: more than %.2f times the empty program", c.what, c.attach, c.factor)

@@ -11,6 +11,7 @@
 //	go test ./e2e -v -run 'TestMatrix/6.12/sweep' -sweep 0 -timeout 2h   every function of a kernel
 //	go test ./e2e -v -run 'TestMatrix/6.12/cycles' -cycles 10m           attach, detach and kill for so long
 //	go test ./e2e -v -run 'TestCosts|TestPairing'       what tracing adds to a call; pairing on two CPUs
+//	go test ./e2e -v -run TestBench -results DIR        all costs, beside those of other tracers: make bench
 //	go test ./e2e -v -scripts DIR -ksnoop FILE          other scripts, another static binary
 //	go test ./e2e -short                                none of this
 //

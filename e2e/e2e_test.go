@@ -13,6 +13,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/e2e/confine"
 	"github.com/ksnoop/ksnoop/e2e/guest"
+	"github.com/ksnoop/ksnoop/e2e/jq"
 	"github.com/ksnoop/ksnoop/e2e/script"
 	"github.com/ksnoop/ksnoop/e2e/traffic"
 )
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if guest.IsInit() {
 		guest.Init()
 	}
-	testscript.Main(m, map[string]func(){"as": script.As, "confine": confine.Main, "traffic": traffic.Main})
+	testscript.Main(m, map[string]func(){"as": script.As, "confine": confine.Main, "jq": jq.Main, "traffic": traffic.Main})
 }
 
 // TestGuest runs inside a virtual machine: the tests that trace in their own

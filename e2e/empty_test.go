@@ -15,12 +15,26 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// attachEmpty puts programs on vfs_read that do nothing.
-func attachEmpty(t *testing.T, kinds []compiler.Kind) (detach func() error) {
-	var links []link.Link
+// An empty program is one of an attach kind that does nothing on a function.
+type empty struct {
+	kind   compiler.Kind
+	fn     string
+	cancel bool // of a session: the return is not to be followed
+}
+
+// emptyOn are programs of several kinds on one function.
+func emptyOn(fn string, kinds ...compiler.Kind) (all []empty) {
 	for _, kind := range kinds {
-		l, err := emptyLink(t, kind)
-		require.NoError(t, err, kind)
+		all = append(all, empty{kind: kind, fn: fn})
+	}
+	return all
+}
+
+func attachEmpty(t *testing.T, programs []empty) (detach func() error) {
+	var links []link.Link
+	for _, e := range programs {
+		l, err := e.attach(t)
+		require.NoError(t, err, "%+v", e)
 		links = append(links, l)
 	}
 	return func() (err error) {
@@ -31,29 +45,41 @@ func attachEmpty(t *testing.T, kinds []compiler.Kind) (detach func() error) {
 	}
 }
 
-func emptyLink(t *testing.T, kind compiler.Kind) (link.Link, error) {
-	const fn = "vfs_read"
-	ps := &ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
-	switch kind {
-	case compiler.Fentry:
-		ps.Type, ps.AttachType, ps.AttachTo = ebpf.Tracing, ebpf.AttachTraceFEntry, fn
-	case compiler.Fexit:
-		ps.Type, ps.AttachType, ps.AttachTo = ebpf.Tracing, ebpf.AttachTraceFExit, fn
-	case compiler.KprobeMulti:
-		ps.AttachType = ebpf.AttachTraceKprobeMulti
-	}
-	prog, err := ebpf.NewProgram(ps)
+func (e empty) attach(t *testing.T) (link.Link, error) {
+	prog, err := ebpf.NewProgram(e.spec())
 	require.NoError(t, err)
 	defer prog.Close() // the link keeps it
-	switch kind {
+	multi := link.KprobeMultiOptions{Symbols: []string{e.fn}, Session: e.kind == compiler.Session}
+	switch e.kind {
 	case compiler.Fentry, compiler.Fexit:
 		return link.AttachTracing(link.TracingOptions{Program: prog})
 	case compiler.Kprobe:
-		return link.Kprobe(fn, prog, nil)
+		return link.Kprobe(e.fn, prog, nil)
 	case compiler.Kretprobe:
-		return link.Kretprobe(fn, prog, nil)
-	case compiler.KprobeMulti:
-		return link.KprobeMulti(prog, link.KprobeMultiOptions{Symbols: []string{fn}})
+		return link.Kretprobe(e.fn, prog, nil)
+	case compiler.KprobeMulti, compiler.Session:
+		return link.KprobeMulti(prog, multi)
+	case compiler.KretprobeMulti:
+		return link.KretprobeMulti(prog, multi)
 	}
-	return nil, fmt.Errorf("no empty program by %s", kind)
+	return nil, fmt.Errorf("no empty program by %s", e.kind)
+}
+
+func (e empty) spec() *ebpf.ProgramSpec {
+	result := int32(0)
+	if e.cancel {
+		result = 1
+	}
+	ps := &ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, result), asm.Return()}}
+	switch e.kind {
+	case compiler.Fentry:
+		ps.Type, ps.AttachType, ps.AttachTo = ebpf.Tracing, ebpf.AttachTraceFEntry, e.fn
+	case compiler.Fexit:
+		ps.Type, ps.AttachType, ps.AttachTo = ebpf.Tracing, ebpf.AttachTraceFExit, e.fn
+	case compiler.KprobeMulti, compiler.KretprobeMulti:
+		ps.AttachType = ebpf.AttachTraceKprobeMulti
+	case compiler.Session:
+		ps.AttachType = ebpf.AttachTraceKprobeSession
+	}
+	return ps
 }

@@ -32,6 +32,8 @@ var holding = []string{
 	`vfs_read(return) if file->f_inode->i_sb->s_type->name == "tmpfs"`,
 	`vfs_read(file->f_path.dentry->d_name.len == 13)`,
 	`vfs_read((*file).f_mode & 1)`,
+	`vfs_read(file->f_flags & O_LARGEFILE) if !(file->f_flags & O_DIRECT)`,
+	`vfs_read(count) if !(file->f_inode is-err) && !(file is-err)`,
 	`vfs_read(file->f_inode->i_mode & 0x8000, return)`,
 	`vfs_read((u8)count == 0xe1, (s8)count < 0, count:x16 == 0x10e1)`,
 	`vfs_read(((struct inode *)file->f_inode)->i_size == 5000)`,
@@ -60,6 +62,8 @@ var failing = []string{
 	`vfs_read(buf:string == "hello")`, // it is not the kernel's
 	`vfs_read((s8)count > 0)`,
 	`vfs_read(count & 2)`,
+	`vfs_read(file->f_flags & O_DIRECT)`,
+	`vfs_read(count) if file->f_inode is-err || file is-err`,
 	`vfs_read($duration > 60s)`,
 	`vfs_read(count) if !(count == 4321 || return == 1)`,
 	`vfs_read(count) if file->f_inode->i_size == 1 || return < 0`,

@@ -70,17 +70,21 @@ func TestMatrix(t *testing.T) {
 const oneKernel = "6.12"
 
 // testOne runs tests of the guest in a machine of their own.
-func testOne(t *testing.T, m vm.Machine, run string) {
+func testOne(t *testing.T, m vm.Machine, run string) { testOn(t, oneKernel, m, run) }
+
+// testOn does that with one of the kernels.
+func testOn(t *testing.T, line string, m vm.Machine, run string) {
 	t.Parallel()
 	requireMachine(t)
 	qemu, err := vm.QEMU(t.Context())
 	require.NoError(t, err)
-	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == oneKernel })
+	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
 	m.Kernel, err = vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
 	if err != nil {
 		t.Skip(err)
 	}
-	m.QEMU, m.Files, m.Args = qemu, guestFiles(t), guestArgs(run)
+	m.QEMU, m.Args = qemu, guestArgs(run)
+	m.Files = append(m.Files, guestFiles(t)...)
 	testKernel(t, m)
 }
 
@@ -108,7 +112,10 @@ func testKernel(t *testing.T, m vm.Machine) {
 	replayed := 0
 	for _, r := range parseResults(output.String()) {
 		if name, ok := strings.CutPrefix(r.name, "TestGuest"); ok && name != "" {
-			t.Run(strings.TrimPrefix(name, "/"), r.replay)
+			if _, below, ok := strings.Cut(name, "/"); ok {
+				name = below
+			}
+			t.Run(name, r.replay)
 			replayed++
 		}
 	}
@@ -121,10 +128,13 @@ func testKernel(t *testing.T, m vm.Machine) {
 }
 
 // selected is the tests in the guest that -run selects on the third level.
-func selected() string {
-	run := "^TestGuest$"
-	if levels := strings.SplitN(flag.Lookup("test.run").Value.String(), "/", 3); len(levels) == 3 {
-		run += "/" + levels[2]
+func selected() string { return selectedBelow("^TestGuest$", 2) }
+
+// selectedBelow selects what is below a test of the guest as -run does below a
+// number of levels.
+func selectedBelow(run string, above int) string {
+	if levels := strings.SplitN(flag.Lookup("test.run").Value.String(), "/", above+1); len(levels) > above {
+		run += "/" + levels[above]
 	}
 	return run
 }
@@ -149,6 +159,7 @@ func guestFiles(t *testing.T) []vm.File {
 	test := filepath.Join(dir, "e2e.test")
 	build(t, "test", "-c", "-o", test, ".")
 	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
+	files = append(files, imageFiles(t, ksnoop)...)
 	paths, err := filepath.Glob(filepath.Join(*scripts, "*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths, "no scripts in %s", *scripts)

@@ -28,11 +28,11 @@ func testRuntimeFeatures(t *testing.T) {
 	f.SessionIsReturn = min(f.SessionIsReturn, 1)
 	want := map[string]compiler.Features{
 		"5.10": {TrampolineWords: 6},
-		"6.1.": {TrampolineWords: 6, TrampolineStructs: true, RuntimeAlloc: true},
-		"6.12": {TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1},
-		"6.18": {TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true},
+		"6.1.": {TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true},
+		"6.12": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1},
+		"6.18": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true, CancelRepeats: true},
+		"7.2.": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true},
 	}
-	want["7.2."] = want["6.18"]
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
 	expected, ok := want[unix.ByteSliceToString(uts.Release[:])[:4]]

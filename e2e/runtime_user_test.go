@@ -63,7 +63,7 @@ func TestGuestRuntimeAsUserDenied(t *testing.T) {
 // follow traces this process as the root of a tree.
 func follow(t *testing.T, kernel *runtime.Kernel) {
 	_, err := kernel.Process(1 << 22)
-	require.EqualError(t, err, "process 4194304 does not exist")
+	require.EqualError(t, err, "process 4194304 does not exist: --comm NAME traces processes by their name, also those to come")
 	own, err := kernel.Process(uint32(os.Getpid()))
 	require.NoError(t, err)
 	trace, err := spec.Parse("vfs_read(count == 4321)")

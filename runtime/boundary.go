@@ -45,7 +45,13 @@ func refusedOffset(place compiler.Place, symbol string, offset uint64, why error
 }
 
 // openKprobe makes a kprobe that does nothing, and takes it away again.
-func openKprobe(symbol string, offset uint64) error {
+func openKprobe(symbol string, offset uint64) error { return openPerfProbe(symbol, offset, 0) }
+
+// perfReturn is the option of a kretprobe.
+const perfReturn = 1
+
+// openPerfProbe does that with options.
+func openPerfProbe(symbol string, offset, options uint64) error {
 	kind, err := kprobeType()
 	if err != nil {
 		return err
@@ -56,7 +62,7 @@ func openKprobe(symbol string, offset uint64) error {
 	}
 	attr := unix.PerfEventAttr{
 		Type: kind, Size: unix.PERF_ATTR_SIZE_VER1, Bits: unix.PerfBitDisabled,
-		Ext1: uint64(uintptr(unsafe.Pointer(name))), Ext2: offset,
+		Config: options, Ext1: uint64(uintptr(unsafe.Pointer(name))), Ext2: offset,
 	}
 	fd, err := unix.PerfEventOpen(&attr, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	runtime.KeepAlive(name)

@@ -24,12 +24,25 @@ func (v version) atLeast(major, minor int) bool {
 // release is the running kernel's version and its build string, the -r and -v
 // of uname.
 func release() (version, string, error) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return version{}, "", fmt.Errorf("ask for the kernel's version: %w", err)
+	u, err := uname()
+	if err != nil {
+		return version{}, "", err
 	}
 	v, err := parseRelease(unix.ByteSliceToString(u.Release[:]))
 	return v, unix.ByteSliceToString(u.Version[:]), err
+}
+
+// Release is the name of the running kernel's release, as uname -r has it.
+func Release() (string, error) {
+	u, err := uname()
+	return unix.ByteSliceToString(u.Release[:]), err
+}
+
+func uname() (u unix.Utsname, err error) {
+	if err := unix.Uname(&u); err != nil {
+		return u, fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	return u, nil
 }
 
 func parseRelease(s string) (version, error) {
@@ -50,6 +63,9 @@ func (k *Kernel) Features() (compiler.Features, error) {
 		return compiler.Features{}, err
 	}
 	f := promised(v, k.types)
+	if f.KprobeMulti {
+		f.SessionIsReturn = k.typeID("bpf_session_is_return", (*btf.Func)(nil))
+	}
 	f.Preemptible = preemption(v, build, os.ReadFile).Possible
 	// EPERM for a lack of memory would be taken for one of capabilities.
 	lockable(v)
@@ -67,17 +83,16 @@ func promised(v version, types *btf.Spec) compiler.Features {
 		Trampoline:        v.atLeast(5, 5) && hasStruct(types, "dyn_ftrace"),
 		TrampolineWords:   6,
 		TrampolineStructs: v.atLeast(6, 1),
+		CurrentTask:       v.atLeast(5, 11),
 		RuntimeAlloc:      hasMember(types, "bpf_htab", "ma"),
 		ConsistentBTF:     v.atLeast(6, 4), // how BTF was made shows nowhere
 		ReturnInstances:   maxReturnInstances,
 		KprobeMulti:       hasStruct(types, "bpf_kprobe_multi_link"), // not without CONFIG_FPROBE
 		ReturnsUnlimited:  hasMember(types, "fprobe", "hlist_array"),
 	}
+	f.CancelRepeats = f.ReturnsUnlimited && !v.atLeast(7, 2)
 	if v.atLeast(6, 6) {
 		f.TrampolineWords = 12
-	}
-	if f.KprobeMulti {
-		f.SessionIsReturn = funcID(types, "bpf_session_is_return")
 	}
 	return f
 }

@@ -37,11 +37,15 @@ func TestPromised(t *testing.T) {
 	}{
 		{"5.4.0-generic", old, compiler.Features{TrampolineWords: 6}},
 		{"5.10.0-32-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6}},
-		{"6.1.0-50-cloud-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true}},
-		{"7.2.13+deb14", recent, compiler.Features{
-			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true,
+		{"6.1.0-50-cloud-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true}},
+		{"6.18.15+deb14", recent, compiler.Features{
+			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true,
 			RuntimeAlloc: true, KprobeMulti: true, ReturnsUnlimited: true, ConsistentBTF: true,
-			SessionIsReturn: funcID(recent, "bpf_session_is_return"),
+			CancelRepeats: true,
+		}},
+		{"7.2.13+deb14", recent, compiler.Features{
+			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true,
+			RuntimeAlloc: true, KprobeMulti: true, ReturnsUnlimited: true, ConsistentBTF: true,
 		}},
 	} {
 		v, err := parseRelease(tc.release)
@@ -49,9 +53,18 @@ func TestPromised(t *testing.T) {
 		tc.want.ReturnInstances = 4096
 		require.Equal(t, tc.want, promised(v, tc.types), tc.release)
 	}
-	require.NotZero(t, funcID(recent, "bpf_session_is_return"))
 	_, err := parseRelease("linux")
 	require.ErrorContains(t, err, `read kernel release "linux"`)
+}
+
+func TestTypeID(t *testing.T) {
+	k := newKernel(newTypes(t, nil), nil)
+	id := k.typeID("bpf_session_is_return", (*btf.Func)(nil))
+	found, err := k.types.TypeByID(id)
+	require.NoError(t, err)
+	require.Equal(t, "bpf_session_is_return", found.TypeName())
+	require.Zero(t, k.typeID("bpf_session_is_return", (*btf.Typedef)(nil)))
+	require.Zero(t, k.typeID("none", (*btf.Func)(nil)))
 }
 
 func TestHasMember(t *testing.T) {

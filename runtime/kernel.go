@@ -11,12 +11,15 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime/btfpart"
 )
 
 // Kernel is the running kernel's types and symbols, read once and shared by
 // resolving, loading and printing.
 type Kernel struct {
 	types   *btf.Spec
+	part    *btfpart.Part // what types are of; nil: they are all
+	needs   compiler.Needs
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
 	text    func() (uint64, error) // where the kernel's text begins
@@ -33,11 +36,15 @@ func OpenKernel() (*Kernel, error) {
 	// them has left as much garbage: the peak of ksnoop's memory, unless it goes
 	// before more is needed.
 	goruntime.GC()
-	all := func() (*kallsyms.Table, error) { return readSymbols(nil) }
-	return &Kernel{types: types, cache: cache, symbols: sync.OnceValues(all), text: sync.OnceValues(readText)}, nil
+	return newKernel(types, cache), nil
 }
 
-// Types is the types of vmlinux.
+func newKernel(types *btf.Spec, cache *btf.Cache) *Kernel {
+	all := func() (*kallsyms.Table, error) { return readSymbols(nil) }
+	return &Kernel{types: types, cache: cache, symbols: sync.OnceValues(all), text: sync.OnceValues(readText)}
+}
+
+// Types is the types of vmlinux, or the part of them that was read.
 func (k *Kernel) Types() *btf.Spec { return k.types }
 
 // Symbols is the whole symbol table, some 20 MB. It is read when first asked
@@ -56,16 +63,25 @@ func (k *Kernel) Target(keep func(symbol string) bool) (*compiler.Target, error)
 	if err != nil {
 		return nil, err
 	}
+	arch, err := compiler.NativeArch()
+	if err != nil {
+		return nil, err
+	}
 	return &compiler.Target{
 		Kernel:   k.types,
 		Module:   k.module,
 		Symbols:  symbols,
 		Features: features,
-		Arch:     compiler.AMD64,
+		Arch:     arch,
 	}, nil
 }
 
 func (k *Kernel) keepSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
+	if k.part != nil {
+		if table, ok := k.askSymbols(); ok {
+			return table, nil
+		}
+	}
 	if keep == nil {
 		return k.Symbols()
 	}

@@ -17,8 +17,8 @@ type Misses struct {
 	// be told.
 	Probes []*compiler.Probe
 	N      uint64
-	// Uncounted: this kernel does not count them (fentry and fexit before
-	// 5.12, kprobes before 6.7), and N is no evidence of anything.
+	// Uncounted: this kernel does not count them (kprobes before 6.7), and N is
+	// no evidence of anything.
 	Uncounted bool
 }
 
@@ -31,9 +31,9 @@ func (s *Session) Missed() ([]Misses, error) {
 	defer s.mu.Unlock()
 	var all []Misses
 	programs := map[string]int{} // index in all
-	counts := s.kernel.counts()
+	counted := s.kernel.countsMisses()
 	for _, at := range s.attached {
-		m, err := counts.missed(at)
+		m, err := missedBy(at, counted)
 		if err != nil {
 			return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
 		}
@@ -63,26 +63,20 @@ func (m *Misses) add(n Misses, places []compiler.Place) {
 	}
 }
 
-// counts says which misses a kernel counts.
-type counts struct {
-	programs bool // recursion_misses of bpf_prog_info (5.12)
-	links    bool // missed of bpf_link_info (6.7)
-}
+// countsMisses says whether the kernel counts what links miss: missed of
+// bpf_link_info (6.7).
+func (k *Kernel) countsMisses() bool { return hasMember(k.types, "bpf_link_info", "missed") }
 
-func (k *Kernel) counts() counts {
-	return counts{
-		programs: hasMember(k.types, "bpf_prog_info", "recursion_misses"),
-		links:    hasMember(k.types, "bpf_link_info", "missed"),
-	}
-}
-
-// missed is what a link missed, beyond what its program counts.
-func (c counts) missed(at *attached) (m Misses, err error) {
+// missedBy is what a link missed, beyond what its program counts; counted says
+// whether the kernel tells it.
+func missedBy(at *attached, counted bool) (m Misses, err error) {
 	probe := at.Kind.Multi() || at.Kind == compiler.Kprobe || at.Kind == compiler.Kretprobe
 	switch {
 	case !probe:
-		m.Uncounted = !c.programs
-	case c.links:
+		// Its program counts. Before 5.12 none does, but there trampolines
+		// skip nothing either: they have no guard against recursion
+		// (ca06f55b9002).
+	case counted:
 		m.N, err = linkMissed(at.link)
 	case at.group != "":
 		m.N, err = profileMissed(at.group)

@@ -12,7 +12,7 @@ func (k *Kernel) Process(number uint32) (uint32, error) {
 	t, ok := findTask(tasks, number)
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("process %d does not exist", number)
+		return 0, fmt.Errorf("process %d does not exist: --comm NAME traces processes by their name, also those to come", number)
 	case t.TID != t.PID:
 		return 0, fmt.Errorf("%d is a thread, not a process: --tid traces it alone", number)
 	}
@@ -27,7 +27,7 @@ func (k *Kernel) Thread(number uint32) (uint32, error) {
 	}
 	t, ok := findTask(tasks, number)
 	if !ok {
-		return 0, fmt.Errorf("thread %d does not exist", number)
+		return 0, fmt.Errorf("thread %d does not exist: --comm NAME traces threads by their name, also those to come", number)
 	}
 	return t.TID, nil
 }

@@ -58,7 +58,7 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	limit := lockableHere()
 	s := &Session{unit: u, kernel: k, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}
 	for _, size := range ringSizes(u, limit) {
-		s.coll, err = ebpf.NewCollectionWithOptions(withRing(u.Collection, size), ebpf.CollectionOptions{Cache: k.cache})
+		s.coll, err = k.load(withRing(u.Collection, size))
 		if err == nil && size != 0 {
 			s.notes = append(s.notes, memlockNote(u.Collection.Maps[compiler.EventsMap].MaxEntries, size, limit))
 		}

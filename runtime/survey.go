@@ -51,9 +51,13 @@ func NewSurvey() (*Survey, error) {
 	if err != nil {
 		return nil, err
 	}
+	name, err := Release()
+	if err != nil {
+		return nil, err
+	}
 	s := &Survey{
 		Build:        build,
-		Release:      releaseName(),
+		Release:      name,
 		Preemption:   preemption(v, build, os.ReadFile),
 		Privileges:   ReadPrivileges(),
 		Lockdown:     lockdown(os.ReadFile),
@@ -82,14 +86,6 @@ func NewSurvey() (*Survey, error) {
 
 // typesDir has the types of the kernel and its modules, a file each.
 const typesDir = "/sys/kernel/btf"
-
-func releaseName() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Release[:])
-}
 
 func readable(name string) error {
 	f, err := os.Open(name)

@@ -11,6 +11,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+
+	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // Task is a thread of the system, by the kernel's own ids: those of the initial
@@ -35,7 +37,7 @@ func (k *Kernel) Tasks() ([]Task, error) {
 		Name: "tasks", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: "task",
 		License: "Dual MIT/GPL", Instructions: at.iterator(),
 	}}}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: k.cache})
+	coll, err := k.load(spec)
 	if err != nil {
 		return nil, loadError(spec, err, lockableHere(), ReadPrivileges())
 	}
@@ -92,7 +94,7 @@ func findTaskMembers(types *btf.Spec) (taskMembers, error) {
 		{"pid", "level", &at.level},
 		{"pid", "numbers", &at.numbers},
 	} {
-		off, ok := memberOffset(types, m.record, m.name)
+		off, ok := compiler.MemberOffset(types, m.record, m.name)
 		if !ok {
 			errs = append(errs, fmt.Errorf("list the processes: struct %s of this kernel has no member %s", m.record, m.name))
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -49,9 +50,9 @@ var errNoFunction = errors.New("no such function")
 
 // tryFentry loads an fentry program for a function.
 func (k *Kernel) tryFentry(function string) error {
-	coll, err := k.loadFentry(function)
+	prog, err := k.loadFentry(function)
 	if err == nil {
-		coll.Close()
+		prog.Close()
 	}
 	return err
 }
@@ -59,12 +60,12 @@ func (k *Kernel) tryFentry(function string) error {
 // tryWords is how many words of arguments a trampoline passes on, or the
 // assumed number if that cannot be tried.
 func (k *Kernel) tryWords(assumed int) int {
-	coll, err := k.loadFentry(manyArgs)
+	prog, err := k.loadFentry(manyArgs)
 	if err != nil {
 		return assumed
 	}
-	defer coll.Close()
-	l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[manyArgs]})
+	defer prog.Close()
+	l, err := link.AttachTracing(link.TracingOptions{Program: prog})
 	if err == nil {
 		l.Close()
 	}
@@ -74,18 +75,14 @@ func (k *Kernel) tryWords(assumed int) int {
 	return 12
 }
 
-func (k *Kernel) loadFentry(function string) (*ebpf.Collection, error) {
-	// cilium would search all modules for a function that is not here.
-	if funcID(k.types, function) == 0 {
+func (k *Kernel) loadFentry(function string) (*ebpf.Program, error) {
+	id := k.typeID(function, (*btf.Func)(nil))
+	if id == 0 {
 		return nil, errNoFunction
 	}
-	spec := &ebpf.ProgramSpec{
-		Name: "try", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry, AttachTo: function,
+	return loadTracing(&ebpf.ProgramSpec{
+		Name: "try", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry,
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 		License:      "Dual MIT/GPL",
-	}
-	return ebpf.NewCollectionWithOptions(
-		&ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{function: spec}},
-		ebpf.CollectionOptions{Cache: k.cache, Programs: ebpf.ProgramOptions{LogDisabled: true}},
-	)
+	}, id, nil)
 }

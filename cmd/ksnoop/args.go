@@ -1,142 +1,148 @@
 package main
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 )
 
-// parseArgs orders a command line as the cli package wants it: the command,
-// its options, then the operands. As with getopt, options may stand anywhere;
-// the command is trace unless the first operand names another.
-func parseArgs(app *cli.App, args []string) ([]string, error) {
-	withValue := optionsWithValue(app)
-	options, operands, behind := permute(withValue, args)
-	switch {
-	case slices.Contains(options, "-V"), slices.Contains(options, "--version"):
-		return []string{"--version"}, nil
-	}
-	help := slices.Contains(options, "-h") || slices.Contains(options, "--help")
-	if len(operands) > 0 && operands[0] == "help" {
-		help, operands = true, operands[1:]
-	}
-	command, implied := "trace", true
-	if len(operands) > 0 && app.Command(operands[0]) != nil {
-		command, operands, implied = operands[0], operands[1:], false
-	} else if help {
-		return []string{"--help"}, nil
-	}
-	if help {
-		return []string{command, "--help"}, nil
-	}
-	if command != "trace" {
-		operands = append(operands, behind...)
-	}
-	if err := checkOptions(app.Command(command), withValue, options); err != nil {
-		if implied && len(operands) > 0 {
-			return nil, cmp.Or(unknownCommand(app, operands[0]), err)
-		}
-		return nil, err
-	}
-	if command == "doctor" && len(operands) > 0 {
-		return nil, usagef("doctor looks at the whole system and takes no operand %q (ksnoop doctor --help explains more)", operands[0])
-	}
-	options, files, err := takeFiles(options, withValue)
-	if err != nil {
-		return nil, err
-	}
-	line := lineIn(app)
-	line.files = files
-	none := len(operands) == 0 && len(files) == 0
-	if command == "trace" && behind != nil {
-		line.command = behind
-		err = checkCommand(none, behind)
-	} else if none && command != "doctor" {
-		err = noOperand(command)
-	}
-	return slices.Concat([]string{command}, options, []string{"--"}, operands), err
+// draft is a command line as far as it can be read before its subcommand is known.
+type draft struct {
+	options  map[string]string // by their long names, with the last value
+	operands []string
+	behind   []string // behind --; nil: that is not there
 }
 
-func noOperand(command string) error {
-	what, example := "function", "vfs_read"
-	if command == "dump" {
-		what, example = "type", "file"
+// readDraft reads a command line with the options of all subcommands. As with
+// getopt, they may stand anywhere; what is wrong is left to [readArgs].
+func readDraft(args []string) draft {
+	all := optionSet(helpFlag, versionFlag)
+	for _, s := range subcommands() {
+		all.AddFlagSet(optionSet(s.flags...))
 	}
-	return usagef("no %s to %s: name one, as in ksnoop %s %s (ksnoop help explains more)", what, command, command, example)
+	all.ParseErrorsAllowlist.UnknownFlags = true
+	d := draft{options: map[string]string{}}
+	_ = all.ParseAll(args, func(o *pflag.Flag, value string) error {
+		d.options[o.Name] = value
+		return nil
+	})
+	d.operands = all.Args()
+	if n := all.ArgsLenAtDash(); n >= 0 {
+		d.operands, d.behind = d.operands[:n:n], d.operands[n:]
+	}
+	return d
 }
 
-// checkCommand refuses a command behind -- with nothing to trace, and none.
-func checkCommand(nothing bool, command []string) error {
+func (d draft) has(option string) bool {
+	_, given := d.options[option]
+	return given
+}
+
+// readArgs understands a command line: what is to be done, and with what.
+func readArgs(args []string) (action, *invocation, error) {
+	d := readDraft(args)
+	if topic, err := d.topic(); topic != nil || err != nil {
+		return topic, &invocation{}, err
+	}
+	s := subcommandOf(d.operands)
+	c := &invocation{options: optionSet(s.flags...), operands: d.operands, behind: d.behind}
+	if err := c.options.Parse(args); err != nil {
+		return nil, nil, misread(err, s, d.operands)
+	}
+	if i := slices.IndexFunc(args[:len(args)-len(d.behind)], isPassedOver); i >= 0 {
+		return nil, nil, unknownOption(s, args[i])
+	}
+	if len(c.operands) > 0 && c.operands[0] == s.name {
+		c.operands = c.operands[1:]
+	}
+	if !s.takesCommand() {
+		c.operands, c.behind = append(c.operands, c.behind...), nil
+	}
+	return s.run, c, c.check(s)
+}
+
+// topic prints what is asked for instead of anything else: the version, or help;
+// nil: nothing is.
+func (d draft) topic() (action, error) {
 	switch {
-	case nothing:
-		return usagef("no function to trace before --, behind which a command stands: as in ksnoop vfs_read -- ls")
-	case len(command) == 0:
-		return usagef("no command behind --: as in ksnoop vfs_read -- ls")
+	case d.has("version"):
+		return printVersion, nil
+	case len(d.operands) > 0 && d.operands[0] == "help":
+		return helpOn(d.operands[1:])
+	case d.has("help") && len(d.operands) > 0 && findSubcommand(d.operands[0]) != nil:
+		return findSubcommand(d.operands[0]).help, nil
+	case d.has("help"):
+		return overview, nil
+	}
+	return nil, nil
+}
+
+// isPassedOver is about what pflag leaves to the tests of Go programs.
+func isPassedOver(arg string) bool { return strings.HasPrefix(arg, "-test.") }
+
+func printVersion(c *invocation) error {
+	if _, err := fmt.Fprintf(c.stdout, "ksnoop version %s\n", buildVersion()); err != nil {
+		return fmt.Errorf("write the version: %w", err)
 	}
 	return nil
 }
 
-// permute separates options, with their values, from operands, and both from
-// what is behind "--", which is nil if that is not there. Clusters of short
-// options are taken apart.
-func permute(withValue map[string]bool, args []string) (options, operands, behind []string) {
-	for i := 0; i < len(args); i++ {
-		arg := args[i]
-		if arg == "--" {
-			return options, operands, args[i+1:]
-		}
-		if len(arg) < 2 || arg[0] != '-' {
-			operands = append(operands, arg)
-			continue
-		}
-		takes := false
-		if strings.HasPrefix(arg, "--") {
-			options = append(options, arg)
-			takes = withValue[strings.TrimPrefix(arg, "--")]
-		} else {
-			var cluster []string
-			cluster, takes = shortOptions(withValue, arg[1:])
-			options = append(options, cluster...)
-		}
-		if takes && i+1 < len(args) {
-			i++
-			options = append(options, args[i])
-		}
+// helpOn is the help on a topic, the first of the operands.
+func helpOn(topics []string) (action, error) {
+	if len(topics) == 0 {
+		return overview, nil
 	}
-	return options, operands, nil
+	if s := findSubcommand(topics[0]); s != nil {
+		return s.help, nil
+	}
+	if topics[0] == "spec" {
+		return languageHelp, nil
+	}
+	return nil, unknownTopic(topics[0])
 }
 
-// shortOptions takes a cluster such as dp12 apart: -d, -p, 12. wants says that
-// the last option's value is the next argument.
-func shortOptions(withValue map[string]bool, cluster string) (options []string, wants bool) {
-	for i, letter := range cluster {
-		name := string(letter)
-		options = append(options, "-"+name)
-		if !withValue[name] {
-			continue
+// misread says what is wrong with the options of a subcommand.
+func misread(err error, s *subcommand, operands []string) error {
+	var unknown *pflag.NotExistError
+	var syntax *pflag.InvalidSyntaxError
+	var empty *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) || errors.As(err, &syntax):
+		if len(operands) > 0 && operands[0] != s.name {
+			if meant := unknownCommand(operands[0]); meant != nil {
+				return meant
+			}
 		}
-		value := strings.TrimPrefix(cluster[i+len(name):], "=")
-		if value == "" {
-			return options, true
-		}
-		return append(options, value), false
+		return unknownOption(s, spelling(unknown, syntax))
+	case errors.As(err, &empty):
+		return noValue(s, empty.GetFlag().Name)
+	case errors.As(err, &invalid): // all others take any text
+		return usagef("--%s is %q: it takes no value, or true or false", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	return options, false
+	return usageError{err}
 }
 
-func optionsWithValue(app *cli.App) map[string]bool {
-	names := map[string]bool{}
-	for _, c := range app.Commands {
-		for _, f := range c.Flags {
-			if d, ok := f.(cli.DocGenerationFlag); !ok || !d.TakesValue() {
-				continue
-			}
-			for _, n := range f.Names() {
-				names[n] = true
-			}
-		}
+// spelling is an option as it was given.
+func spelling(unknown *pflag.NotExistError, syntax *pflag.InvalidSyntaxError) string {
+	if syntax != nil {
+		return syntax.GetSpecifiedFlag()
 	}
-	return names
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		_, size := utf8.DecodeRuneInString(letters)
+		return "-" + letters[:size]
+	}
+	return "--" + unknown.GetSpecifiedName()
+}
+
+// noValue refuses an option without its value.
+func noValue(s *subcommand, option string) error {
+	if option == "file" {
+		return usagef("--file names no file: as in ksnoop -f probes.txt")
+	}
+	return usagef("--%s has no value: ksnoop %s --help explains it", option, s.name)
 }

@@ -5,19 +5,22 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // boundFlags is when tracing ends, and how others learn that it has begun.
-func boundFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "events", Aliases: []string{"n"}, Usage: "end after `N` events"},
-		&cli.StringFlag{Name: "for", Usage: "end after `DURATION`, such as 500ms, 2m or 10 (seconds)"},
-		&cli.StringFlag{Name: "ready-file", Usage: "create `FILE`, with ksnoop's process id in it, while everything is attached"},
-		&cli.StringFlag{Name: "ready-fd", Usage: "write a newline to file descriptor `N`, and close it, when everything is attached"},
-	}
+func boundFlags(f *pflag.FlagSet) {
+	f.StringP("events", "n", "", "end after `N` events")
+	timeFlags(f)
+}
+
+// timeFlags is the same for what does not end after a number of events.
+func timeFlags(f *pflag.FlagSet) {
+	f.String("for", "", "end after `DURATION`, such as 500ms, 2m or 10 (seconds)")
+	f.String("ready-file", "", "create `FILE`, with ksnoop's process id in it, while everything is attached")
+	f.String("ready-fd", "", "write a newline to file descriptor `N`, and close it, when everything is attached")
 }
 
 // bounds is when tracing ends by itself; 0: it does not.
@@ -29,7 +32,7 @@ type bounds struct {
 // mostEvents bounds -n.
 const mostEvents = 1 << 62
 
-func readBounds(c *cli.Context) (b bounds, err error) {
+func readBounds(c *invocation) (b bounds, err error) {
 	if b.events, err = number(c, "events", mostEvents); err != nil {
 		return b, err
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,8 +34,9 @@ func (e statusError) Error() string {
 
 // command is what stands behind --: it is run while ksnoop traces.
 type command struct {
-	cmd *exec.Cmd
-	own inherited
+	cmd   *exec.Cmd
+	own   inherited
+	group bool // it has a process group of its own, which the keys of a terminal do not reach
 	// What has happened to it.
 	starting, started, ended chan struct{}
 
@@ -44,17 +45,21 @@ type command struct {
 
 // findCommand finds the program of the command line's command; nil: there is
 // no command.
-func findCommand(c *cli.Context) (*command, error) {
-	line := lineOf(c)
-	if len(line.command) == 0 {
-		return nil, nil
+func findCommand(c *invocation) (*command, error) {
+	if args := c.behind; len(args) > 0 {
+		return findProgram(c, args)
 	}
-	path, err := exec.LookPath(line.command[0])
+	return nil, nil
+}
+
+// findProgram finds the program of a command.
+func findProgram(c *invocation, args []string) (*command, error) {
+	path, err := exec.LookPath(args[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell runs those, too
-		return nil, cannotRun(line.command[0], err)
+		return nil, cannotRun(args[0], err)
 	}
-	cmd := &exec.Cmd{Path: path, Args: line.command, Stdin: c.App.Reader, Stdout: fileOf(c.App.Writer), Stderr: fileOf(c.App.ErrWriter)}
-	return &command{cmd: cmd, own: line.own, starting: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{})}, nil
+	cmd := &exec.Cmd{Path: path, Args: args, Stdin: c.stdin, Stdout: fileOf(c.stdout), Stderr: fileOf(c.stderr)}
+	return &command{cmd: cmd, own: c.own, starting: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
 // cannotRun says why, with the status that a shell has for it.
@@ -100,6 +105,33 @@ func (c *command) wait(done func()) {
 	}
 	close(c.ended)
 	done()
+}
+
+// ownGroup gives the command a process group, so that all of it can be ended.
+func (c *command) ownGroup() {
+	c.group = true
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+}
+
+// signal sends a signal to the command, or to its group, unless it has ended.
+func (c *command) signal(sig syscall.Signal) {
+	if c.group {
+		_ = syscall.Kill(-c.cmd.Process.Pid, sig)
+		return
+	}
+	_ = c.cmd.Process.Signal(sig)
+}
+
+// end ends the command: if it does not end by itself in time, for sure.
+func (c *command) end(patience time.Duration) {
+	c.signal(syscall.SIGTERM)
+	select {
+	case <-c.ended:
+		return
+	case <-time.After(patience):
+	}
+	c.signal(syscall.SIGKILL)
+	<-c.ended
 }
 
 // statusOf is the status that a shell gives to an end.

@@ -45,11 +45,9 @@ func TestCommandStatus(t *testing.T) {
 		{"read line; test \"$line\" = input && echo output && echo error >&2", 0},
 	} {
 		var stdout, stderr bytes.Buffer
-		app := newApp(&stdout, &stderr)
-		app.Reader = strings.NewReader("input\n")
-		lineIn(app).command = []string{"sh", "-c", tc.script}
-		lineIn(app).own = keepInherited()
-		c, err := findCommand(contextOf(t, app))
+		line := invoke(t, "vfs_read", "--", "sh", "-c", tc.script)
+		line.own, line.stdin, line.stdout, line.stderr = keepInherited(), strings.NewReader("input\n"), &stdout, &stderr
+		c, err := findCommand(line)
 		require.NoError(t, err)
 		require.NoError(t, c.start())
 		stopped := false

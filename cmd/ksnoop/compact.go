@@ -26,7 +26,7 @@ func newCompact(options btfdump.Options, s *symbols) *compactPrinter {
 var arrows = [...]string{compiler.EntryEvent: "-> ", compiler.ReturnEvent: "<- ", compiler.CallEvent: "<> "}
 
 func (p *compactPrinter) begin() {
-	p.text = append(p.text, "            TIME  CPU      PID COMM             FUNCTION(ARGS) = RETURN\n"...)
+	p.header("            TIME  CPU      PID COMM             FUNCTION(ARGS) = RETURN\n")
 }
 
 func (p *compactPrinter) loss(loss) {}
@@ -34,6 +34,7 @@ func (p *compactPrinter) loss(loss) {}
 func (p *compactPrinter) end(summary) {}
 
 func (p *compactPrinter) event(ev *runtime.Event) error {
+	start := len(p.text)
 	p.columns(ev)
 	p.comm(ev.Comm)
 	p.text = append(p.text, arrows[ev.Kind]...)
@@ -63,7 +64,7 @@ func (p *compactPrinter) event(ev *runtime.Event) error {
 			return err
 		}
 	}
-	p.text = append(p.text, '\n')
+	p.text = append(cutTo(p.text, start, p.look.width), '\n')
 	return nil
 }
 

@@ -7,29 +7,27 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-func compileCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "compile",
-		Usage:     "show what specs compile to: attach kinds, records, maps, annotated programs",
-		ArgsUsage: "SPEC...",
-		Description: `Any user may do this, for the running kernel or for another one:
+func compileCommand() *subcommand {
+	return &subcommand{
+		name:     "compile",
+		usage:    "show what specs compile to: attach kinds, records, maps, annotated programs",
+		operands: "SPEC...",
+		description: `Any user may do this, for the running kernel or for another one:
 
    ksnoop compile 'vfs_read(file->f_flags & 2, return < 0)'
    ksnoop compile --btf vmlinux --kernel-features 6.12 -s vfs_read ext4_file_read_iter
 
 The test that leaves out ksnoop itself is not shown.`,
-		Flags:  append(programFlags(), fileFlag(), typesFlag(), featuresFlag()),
-		Action: compile,
+		flags: []flags{programFlags, fileFlag, typesFlag, featuresFlag},
+		run:   compile,
 	}
 }
 
 // compile prints what a unit is made of.
-func compile(c *cli.Context) error {
+func compile(c *invocation) error {
 	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
@@ -40,7 +38,7 @@ func compile(c *cli.Context) error {
 	}
 	var text bytes.Buffer
 	describe(&text, unit)
-	if _, err := text.WriteTo(c.App.Writer); err != nil {
+	if _, err := text.WriteTo(c.stdout); err != nil {
 		return fmt.Errorf("write the programs: %w", err)
 	}
 	return nil

@@ -5,27 +5,29 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-func doctorCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "doctor",
-		Usage: "say what can be traced here, and what is missing",
-		Description: `Any user may do this. What can be tried is tried, on functions that are seldom called. The status is 0 if
+func doctorCommand() *subcommand {
+	return &subcommand{
+		name:  "doctor",
+		usage: "say what can be traced here, and what is missing",
+		description: `Any user may do this. What can be tried is tried, on functions that are seldom called. The status is 0 if
 there is one way to trace or more, and 1 if there is none.
 
    ksnoop doctor                what this kernel and this user's capabilities allow
    ksnoop doctor --self-test    trace calls of its own in each way, and compare all values`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "print `FORMAT`: text, or json for one object"},
-			&cli.BoolFlag{Name: "self-test", Usage: "trace known calls of ksnoop's own and compare what is shown"},
-		},
-		Action: doctor,
+		flags: []flags{doctorFlags},
+		run:   doctor,
 	}
+}
+
+func doctorFlags(f *pflag.FlagSet) {
+	f.StringP("output", "o", "text", "print `FORMAT`: text, or json for one object")
+	f.Bool("self-test", false, "trace known calls of ksnoop's own and compare what is shown")
 }
 
 // check is one thing that was looked at.
@@ -50,7 +52,7 @@ type diagnosis struct {
 	reason string // why not, or what to do about it
 }
 
-func doctor(c *cli.Context) error {
+func doctor(c *invocation) error {
 	output := c.String("output")
 	if output != "text" && output != "json" {
 		return unknownName("--output", output, []string{"text", "json"})
@@ -70,9 +72,9 @@ func doctor(c *cli.Context) error {
 		d.addSelfTest(p)
 	}
 	if output == "json" {
-		_, err = c.App.Writer.Write(d.json())
+		_, err = c.stdout.Write(d.json())
 	} else {
-		_, err = io.WriteString(c.App.Writer, d.text())
+		_, err = io.WriteString(c.stdout, d.text(widthOf(c.stdout)))
 	}
 	if err != nil {
 		return fmt.Errorf("write what the doctor found: %w", err)
@@ -88,7 +90,7 @@ func (d *diagnosis) add(group, name, state, note string) {
 }
 
 // text is the table, with an empty line between groups.
-func (d *diagnosis) text() string {
+func (d *diagnosis) text(width int) string {
 	t := newTable("", "", "")
 	group := "kernel"
 	for _, c := range d.checks {
@@ -99,7 +101,7 @@ func (d *diagnosis) text() string {
 		t.row(c.name, c.state, c.note)
 	}
 	t.rows = t.rows[1:] // no headings
-	return t.String()
+	return t.fit(width)
 }
 
 // json is one object on a line.

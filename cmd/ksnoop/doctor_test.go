@@ -67,7 +67,7 @@ func TestDoctorTable(t *testing.T) {
   fentry in modules           allowed
   ring buffer                 allowed
   locked memory               not counted
-`, system(rootSurvey(), newFeatures).text())
+`, system(rootSurvey(), newFeatures).text(0))
 }
 
 // What is not as it should be says what to do about it.
@@ -160,9 +160,9 @@ func TestDoctorUnusable(t *testing.T) {
 	d.addAttach(s, nil)
 	require.False(t, d.usable)
 	require.Equal(t, "nothing can be traced: this kernel has no types: get one that has", d.reason)
-	require.Equal(t, len(trials), strings.Count(d.text(), notUsable))
+	require.Equal(t, len(trials), strings.Count(d.text(0), notUsable))
 	d.addSelfTest(nil)
-	require.Equal(t, len(trials), strings.Count(d.text(), "not tried"))
+	require.Equal(t, len(trials), strings.Count(d.text(0), "not tried"))
 	require.False(t, d.failed)
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 )
@@ -14,54 +14,65 @@ import (
 // maxInput bounds what dump reads: more than any type of a kernel has.
 const maxInput = 64 << 20
 
-func dumpCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "dump",
-		Usage:       "print bytes from standard input as a value of a type",
-		ArgsUsage:   "TYPE",
-		Description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF.",
-		Flags: append([]cli.Flag{
-			typesFlag(),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "print `FORMAT`: text or json"},
-			&cli.BoolFlag{Name: "hex", Usage: "read hexadecimal digits instead of bytes"},
-		}, dumpFlags()...),
-		Action: dump,
+func dumpCommand() *subcommand {
+	return &subcommand{
+		name:        "dump",
+		usage:       "print bytes from standard input as a value of a type",
+		operands:    "TYPE",
+		description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF.",
+		flags:       []flags{typesFlag, valueFlags, colorFlag, hexFlag, dumpFlags},
+		run:         dump,
 	}
 }
 
-func dump(c *cli.Context) error {
+// valueFlags is how a value is printed.
+func valueFlags(f *pflag.FlagSet) {
+	f.StringP("output", "o", "text", "print `FORMAT`: text or json")
+}
+
+// hexFlag is how its bytes are read.
+func hexFlag(f *pflag.FlagSet) {
+	f.Bool("hex", false, "read hexadecimal digits instead of bytes")
+}
+
+func dump(c *invocation) error {
 	opts, err := dumpOptions(c, "")
 	if err != nil {
 		return err
+	}
+	if c.String("output") == "text" {
+		if err := setColor(c); err != nil {
+			return err
+		}
 	}
 	print, err := dumpFormat(c.String("output"))
 	if err != nil {
 		return err
 	}
-	if c.NArg() != 1 {
-		return usagef("dump takes one type, not %d: quote its name, as in 'struct file'", c.NArg())
+	if len(c.operands) != 1 {
+		return usagef("dump takes one type, not %d: quote its name, as in 'struct file'", len(c.operands))
 	}
 	types, err := openTypes(c.String("btf"))
 	if err != nil {
 		return err
 	}
-	t, err := findType(types, c.Args().First())
+	t, err := findType(types, c.operands[0])
 	if err != nil {
 		return err
 	}
 	d, err := btfdump.New(t, opts)
 	if err != nil {
-		return fmt.Errorf("dump %s: %w", c.Args().First(), err)
+		return fmt.Errorf("dump %s: %w", c.operands[0], err)
 	}
-	data, cut, err := readInput(c.App.Reader, c.Bool("hex"))
+	data, cut, err := readInput(c.stdin, c.Bool("hex"))
 	if err != nil {
 		return err
 	}
-	if _, err := c.App.Writer.Write(append(print(d, data), '\n')); err != nil {
+	if _, err := c.stdout.Write(append(print(d, data), '\n')); err != nil {
 		return fmt.Errorf("write the value: %w", err)
 	}
 	if note := unshown(d.Takes(data), len(data), cut); note != "" {
-		fmt.Fprintf(c.App.ErrWriter, "ksnoop: %s\n", note)
+		fmt.Fprintf(c.stderr, "ksnoop: %s\n", note)
 	}
 	return nil
 }

@@ -4,25 +4,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 )
 
 // dumpFlags is how values look.
-func dumpFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "compact", Usage: "print a value on one line"},
-		&cli.BoolFlag{Name: "skip-names", Usage: "leave out member names and types"},
-		&cli.BoolFlag{Name: "emit-zeroes", Usage: "print members that are zero, too"},
-		&cli.BoolFlag{Name: "no-strings", Usage: "print arrays of char by element"},
-		&cli.StringFlag{Name: "indent", Usage: "indent each level by `N` blanks, or by a tab (N = tab)"},
-	}
+func dumpFlags(f *pflag.FlagSet) {
+	f.Bool("compact", false, "print an event on one line, as -o compact; with -o text, or dump, each value")
+	f.Bool("skip-names", false, "leave out member names and types")
+	f.Bool("emit-zeroes", false, "print members that are zero, too")
+	f.Bool("no-strings", false, "print arrays of char by element")
+	f.String("indent", "", "indent each level by `N` blanks, or by a tab (N = tab)")
 }
 
 // dumpOptions reads dumpFlags. indent is what a level is indented by if the
 // command line does not say.
-func dumpOptions(c *cli.Context, indent string) (btfdump.Options, error) {
+func dumpOptions(c *invocation, indent string) (btfdump.Options, error) {
 	opts := btfdump.Options{
 		Compact:     c.Bool("compact"),
 		SkipNames:   c.Bool("skip-names"),

@@ -19,41 +19,61 @@ var kernelFeatures = []struct {
 		Trampoline: true, TrampolineWords: 6, ReturnInstances: 1024,
 	}, false},
 	{"6.1", compiler.Features{
-		Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true,
 	}, false},
 	{"6.12", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true,
 		ConsistentBTF: true, KprobeMulti: true,
 	}, true},
 	{"6.18", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true,
-		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, Preemptible: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true,
+		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, CancelRepeats: true, Preemptible: true,
 	}, true},
 	{"7.2", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true,
 		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, Preemptible: true,
 	}, true},
 }
 
-// featuresOf is what kernels of a version can do, with these types; "" is the
-// newest one.
-func featuresOf(version string, types *btf.Spec) (compiler.Features, error) {
+// onARM64 is what kernels of these versions lack on arm64: fentry came with 6.4
+// and took 8 words until 6.16, kprobe.multi came with 6.14.
+var onARM64 = map[string]func(f *compiler.Features){
+	"5.10": func(f *compiler.Features) { f.Trampoline = false },
+	"6.1":  func(f *compiler.Features) { f.Trampoline = false },
+	"6.12": func(f *compiler.Features) { f.TrampolineWords, f.KprobeMulti = 8, false },
+}
+
+// featuresOf is what kernels of a version can do, with these types on this
+// architecture; "" is the newest one.
+func featuresOf(version string, types *btf.Spec, arch *compiler.Arch) (compiler.Features, error) {
+	i, err := featuresIndex(version)
+	if err != nil {
+		return compiler.Features{}, err
+	}
+	f := kernelFeatures[i].Features
+	if lack := onARM64[kernelFeatures[i].name]; lack != nil && arch == compiler.ARM64 {
+		lack(&f)
+	}
+	if kernelFeatures[i].sessions && f.KprobeMulti {
+		f.SessionIsReturn = functionID(types, "bpf_session_is_return")
+	}
+	return f, nil
+}
+
+// featuresIndex is the place of a version in kernelFeatures.
+func featuresIndex(version string) (int, error) {
 	var names []string
 	for _, k := range kernelFeatures {
 		names = append(names, k.name)
 	}
-	i := slices.Index(names, version)
 	if version == "" {
-		i = len(names) - 1
+		return len(names) - 1, nil
 	}
+	i := slices.Index(names, version)
 	if i < 0 {
-		return compiler.Features{}, usagef("--kernel-features is %q: it must be %s", version, orList(names))
+		return 0, usagef("--kernel-features is %q: it must be %s", version, orList(names))
 	}
-	f := kernelFeatures[i].Features
-	if kernelFeatures[i].sessions {
-		f.SessionIsReturn = functionID(types, "bpf_session_is_return")
-	}
-	return f, nil
+	return i, nil
 }
 
 // functionID is the number of a function in BTF; 0: it is not there.

@@ -7,25 +7,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // filterFlags is whose calls are traced.
-func filterFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "pid", Aliases: []string{"p"}, Usage: "trace only process `PID`, with all its threads"},
-		&cli.StringFlag{Name: "tid", Aliases: []string{"t"}, Usage: "trace only thread `TID`"},
-		&cli.BoolFlag{Name: "tree", Usage: "trace only the process of -p, or the command behind --, and its descendants"},
-		&cli.StringFlag{Name: "comm", Usage: "trace only threads whose name matches `GLOB`, as if each spec had 'if $comm ~ \"GLOB\"'"},
-		&cli.StringFlag{Name: "uid", Usage: "trace only threads of `USER`, a name or a number, as if each spec had 'if $uid == N'"},
-		&cli.StringFlag{Name: "cgroup", Usage: "trace only threads in the cgroup (v2) with this `DIRECTORY` or id, or below it"},
-	}
+func filterFlags(f *pflag.FlagSet) {
+	f.StringP("pid", "p", "", "trace only process `PID`, with all its threads")
+	f.StringP("tid", "t", "", "trace only thread `TID`")
+	f.Bool("tree", false, "trace only the process of -p, or the command behind --, and its descendants")
+	f.String("comm", "", "trace only threads whose name matches `GLOB`, as if each spec had 'if $comm ~ \"GLOB\"'")
+	f.String("uid", "", "trace only threads of `USER`, a name or a number, as if each spec had 'if $uid == N'")
+	f.String("cgroup", "", "trace only threads in the cgroup (v2) with this `DIRECTORY` or id, or below it")
 }
 
 // addConditions joins --comm and --uid to the conditions of all specs.
-func addConditions(c *cli.Context, traces []*spec.Trace) error {
+func addConditions(c *invocation, traces []*spec.Trace) error {
 	var conds []spec.Cond
 	if c.IsSet("comm") {
 		cond, err := commCondition(c.String("comm"))

@@ -1,23 +1,20 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// contextOf is a context of the application, as its actions get one.
-func contextOf(t *testing.T, app *cli.App, args ...string) (context *cli.Context) {
-	trace := app.Command("trace")
-	trace.Action = func(c *cli.Context) error { context = c; return nil }
-	require.NoError(t, app.Run(append([]string{"ksnoop", "trace"}, args...)))
-	return context
+// invoke is what an action gets of a command line.
+func invoke(t *testing.T, args ...string) *invocation {
+	_, c, err := readArgs(args)
+	require.NoError(t, err)
+	return c
 }
 
 // --comm and --uid are conditions of the language.
@@ -31,7 +28,7 @@ func TestConditions(t *testing.T) {
 		{[]string{"--comm", `ba"*`, "a if b || c"}, []string{`a if $comm ~ "ba\"*" && (b || c)`}},
 		{[]string{"--comm", "x", "--uid=0", "a if b"}, []string{`a if $uid == 0 && ($comm ~ "x" && b)`}},
 	} {
-		traces, err := parse(contextOf(t, newApp(io.Discard, io.Discard), tc.args...))
+		traces, err := parse(invoke(t, tc.args...))
 		require.NoError(t, err)
 		for i, trace := range traces {
 			require.Equal(t, tc.want[i], trace.String())

@@ -12,14 +12,14 @@ import (
 )
 
 // writeKernel writes a BTF file of a small kernel.
-func writeKernel(t testing.TB) string {
+func writeKernel(t testing.TB, more ...btf.Type) string {
 	path := filepath.Join(t.TempDir(), "btf")
-	require.NoError(t, os.WriteFile(path, kernelTypes(t), 0o644))
+	require.NoError(t, os.WriteFile(path, kernelTypes(t, more...), 0o644))
 	return path
 }
 
 // kernelTypes is BTF with a few functions and a tracepoint.
-func kernelTypes(t testing.TB) []byte {
+func kernelTypes(t testing.TB, more ...btf.Type) []byte {
 	void := &btf.Void{}
 	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
@@ -31,7 +31,7 @@ func kernelTypes(t testing.TB) []byte {
 	function := func(name string, result btf.Type, params ...btf.FuncParam) btf.Type {
 		return &btf.Func{Name: name, Linkage: btf.GlobalFunc, Type: &btf.FuncProto{Return: result, Params: params}}
 	}
-	b, err := btf.NewBuilder([]btf.Type{
+	b, err := btf.NewBuilder(append([]btf.Type{
 		function("vfs_read", long, btf.FuncParam{Name: "file", Type: pointer(file)}, btf.FuncParam{Name: "count", Type: long}),
 		function("vfs_open", integer, btf.FuncParam{Name: "path", Type: pointer(char)}, btf.FuncParam{Name: "file", Type: pointer(file)}),
 		function("vfs_print", void, btf.FuncParam{Name: "fmt", Type: pointer(char)}, btf.FuncParam{Type: void}),
@@ -41,7 +41,7 @@ func kernelTypes(t testing.TB) []byte {
 			{Type: pointer(void)}, {Type: integer},
 		}})},
 		function("__bpf_trace_tick", void, btf.FuncParam{Name: "__data", Type: pointer(void)}, btf.FuncParam{Name: "cpu", Type: integer}),
-	}, nil)
+	}, more...), nil)
 	require.NoError(t, err)
 	raw, err := b.Marshal(nil, nil)
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func isLine(ev *compiler.Event) bool { return ev.Probe.Trace != nil && ev.Probe.
 
 func newLineEvent(ev *compiler.Event, s *symbols) *lineEvent {
 	trace := ev.Probe.Trace
-	line := &lineEvent{name: trace.EventName(), caller: -1, place: linePlace(ev.Probe, s)}
+	line := &lineEvent{name: trace.EventName(), caller: fetchedIndex(ev.Items, compiler.CallerName), place: linePlace(ev.Probe, s)}
 	for i, name := range trace.ItemNames() {
 		index := fetchedIndex(ev.Items, name)
 		if index < 0 {
@@ -114,10 +114,7 @@ func (p *printer) task(ev *runtime.Event) {
 	p.text = append(p.text, " ["...)
 	p.digits(int64(ev.CPU), 3, '0')
 	p.text = append(p.text, "] "...)
-	us := ev.Time.Microseconds()
-	p.digits(us/1e6, 6, ' ')
-	p.text = append(p.text, '.')
-	p.digits(us%1e6, 6, '0')
+	p.seconds(ev.Time)
 	p.text = append(p.text, ": "...)
 }
 

@@ -67,6 +67,14 @@ func TestHostileTypes(t *testing.T) {
 			}
 			r.function("f", last)
 		}, "compile|f(a0.x)", "has no member 'x'"},
+		{"2^100 ways to a number of 16 bytes, on arm64", func(r *rawFile) {
+			last := r.integer("int", 4)
+			r.add(r.name("pt_regs"), rawStruct, 1, 336, r.name("pstate"), last, 8*264)
+			for range 100 {
+				last = r.add(0, rawStruct, 2, 16, 0, last, 0, 0, last, 0)
+			}
+			r.function("f", last)
+		}, "compile|f(a0.x)", "has no member 'x'"},
 		{"2^40 values", func(r *rawFile) {
 			last := r.integer("int", 4)
 			for range 40 {
@@ -196,6 +204,8 @@ func TestHostileNames(t *testing.T) {
 		"compile|f", "compile|g", "compile|*", "compile|f(a->mode, a->mood > 1)", "compile|f(a->mude)", "compile|f(x == 99999999999)",
 		"compile|f(x == evil)", "compile|*(x > 99999999999)", "compile|f((struct evil)a)", "compile|twice", "compile|broken", "compile|bro*", "compile|f if a == 1",
 		"compile|f(a ~ \"x\")", "compile|f(a->mode.x)", "compile|f(a[0][0])", "compile|*(a->nothing)", "compile|-s|f|g", "compile|evil",
+		"check|f(a->mude)", "check|evil", "check|*", "check|f(x == 99999999999)", "check|twice", "check|broken|f(y)", "check|-o|ktap|f(y)|evil", "check|-o|json|f(y)",
+		"check|-o|junit|f(y)", "check|-o|github|f(y)", "check|\x1b[2J",
 		"list|*", "list|f", "list|broken", "list|tw*", "info|*", "info|f", "info|broken", "info|nothing",
 		"dump|#4", "dump|#1", "dump|#2", "dump|evil", "dump|#5", "dump|--compact|#4", "dump|-o|json|#4", fmt.Sprintf("dump|#%d", r.number),
 		"compile|\x1b[2J", "info|\u202ef", "compile|f(a == \x9b)", "list|\xff", "dump|\x1b]0;x\a", "compile|--attach|\x1b[2J|f",

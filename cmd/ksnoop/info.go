@@ -4,23 +4,21 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-func infoCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "info",
-		Usage:     "show the prototypes of functions and tracepoints, and the fields of events",
-		ArgsUsage: "FUNCTION...",
-		Description: `A FUNCTION may have a module before it, and wildcards:
+func infoCommand() *subcommand {
+	return &subcommand{
+		name:     "info",
+		usage:    "show the prototypes of functions and tracepoints, and the fields of events",
+		operands: "FUNCTION...",
+		description: `A FUNCTION may have a module before it, and wildcards:
 
    ksnoop info vfs_read
    ksnoop info 'tcp_*' tp:sched_switch nf_conntrack:nf_conntrack_in
@@ -28,17 +26,21 @@ func infoCommand() *cli.Command {
 Of a kprobe_events line it shows what the event's file format in tracefs would say:
 
    ksnoop info 'p:read vfs_read count=$arg3'`,
-		Flags:  append(hidden(slices.Concat(programFlags(), talkFlags())), fileFlag(), typesFlag()),
-		Action: info,
+		flags: []flags{hidden(programFlags, talkFlags), fileFlag, typesFlag, colorFlag},
+		run:   info,
 	}
 }
 
 // info prints the prototype of each function that it finds.
-func info(c *cli.Context) error {
+func info(c *invocation) error {
 	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
 	}
+	if err := setColor(c); err != nil {
+		return err
+	}
+	width := widthOf(c.stdout)
 	var text bytes.Buffer
 	var errs []error
 	for _, t := range traces {
@@ -49,10 +51,10 @@ func info(c *cli.Context) error {
 		functions, err := findFunctions(t, target)
 		errs = append(errs, located(err, t))
 		for _, fn := range functions {
-			fmt.Fprintf(&text, "%s;\n", declaration(fn))
+			fmt.Fprintln(&text, wrap(declaration(fn)+";", width, 4))
 		}
 	}
-	if _, err := text.WriteTo(c.App.Writer); err != nil {
+	if _, err := text.WriteTo(c.stdout); err != nil {
 		return fmt.Errorf("write the prototypes: %w", err)
 	}
 	return errors.Join(errs...)
@@ -61,7 +63,7 @@ func info(c *cli.Context) error {
 // infoLine prints what the event of a kprobe_events line has, whether or not the
 // kernel can trace it.
 func infoLine(text *bytes.Buffer, t *spec.Trace, target *compiler.Target) error {
-	features, err := featuresOf("", target.Kernel)
+	features, err := featuresOf("", target.Kernel, target.Arch)
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func findFunctions(t *spec.Trace, target *compiler.Target) ([]*compiler.Function
 func globNames(t *spec.Trace, target *compiler.Target) ([]string, error) {
 	names, err := compiler.Names(t, target)
 	if err == nil && len(names) == 0 {
-		return nil, spec.Errorf(t.Text, t.Func.At, "nothing in this kernel matches '%s'", t.Func.Name)
+		return nil, compiler.NoMatch(t)
 	}
 	return names, err
 }

@@ -19,6 +19,43 @@ func openKernel() (*kernel, error) {
 	return &kernel{k}, nil
 }
 
+// openKernelFor opens the kernel and describes it for the functions of traces:
+// a part of it, if they need little and find all in there; else the whole, which
+// may tell why they do not.
+func openKernelFor(traces []*spec.Trace) (*kernel, *compiler.Target, error) {
+	if k, target, ok := openPart(traces); ok {
+		return k, target, nil
+	}
+	k, err := openKernel()
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := k.target(traces)
+	return k, target, err
+}
+
+func openPart(traces []*spec.Trace) (*kernel, *compiler.Target, bool) {
+	needs, ok := compiler.FewNeeds(traces)
+	if !ok {
+		return nil, nil, false
+	}
+	part, err := runtime.OpenPart(needs)
+	if err != nil {
+		return nil, nil, false
+	}
+	k := &kernel{part}
+	target, err := k.target(traces)
+	return k, target, err == nil && fit(traces, target)
+}
+
+// fit says whether specs can be bound to a target.
+func fit(traces []*spec.Trace, target *compiler.Target) bool {
+	return !slices.ContainsFunc(traces, func(t *spec.Trace) bool {
+		_, err := compiler.Resolve(t, target)
+		return err != nil
+	})
+}
+
 // target describes the kernel for the functions of traces.
 func (k *kernel) target(traces []*spec.Trace) (*compiler.Target, error) {
 	keep := compiler.Symbols(traces)

@@ -34,14 +34,22 @@ var eventKinds = map[compiler.EventKind]string{
 }
 
 // layouts prints where the parts of each record are; events with the same parts
-// share a table.
+// share a table. Those that are measured have no record.
 func layouts(w io.Writer, unit *compiler.Unit) {
-	var tables groups
+	var tables, measures groups
 	for i, ev := range unit.Events {
-		tables.add(layoutTable(ev), fmt.Sprintf("%s %s (%d)", functionName(ev.Probe.Func), eventKinds[ev.Kind], i))
+		name := fmt.Sprintf("%s %s (%d)", functionName(ev.Probe.Func), eventKinds[ev.Kind], i)
+		if m := ev.Probe.Measure; m != compiler.NoMeasure {
+			measures.add(m.String(), name)
+		} else {
+			tables.add(layoutTable(ev), name)
+		}
 	}
 	for _, table := range tables.keys {
 		fmt.Fprintf(w, "\nThe record of %s:\n\n%s", some(tables.names[table]), table)
+	}
+	for _, m := range measures.keys {
+		fmt.Fprintf(w, "\nMeasured are the %s of %s: there are no records.\n", m, some(measures.names[m]))
 	}
 }
 

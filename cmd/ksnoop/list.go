@@ -6,37 +6,39 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-func listCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "list",
-		Usage:     "list what can be traced, how, and what cannot and why",
-		ArgsUsage: "GLOB...",
-		Description: `A line for each function: how it would be attached, and its prototype.
+func listCommand() *subcommand {
+	return &subcommand{
+		name:     "list",
+		usage:    "list what can be traced, how, and what cannot and why",
+		operands: "GLOB...",
+		description: `A line for each function: how it would be attached, and its prototype.
 
    ksnoop list 'tcp_*'             functions of the kernel, and of modules that are named alone
    ksnoop list 'nf_conntrack:*'    all of a module
    ksnoop list 'tp:sched_*'        tracepoints`,
-		Flags:  []cli.Flag{typesFlag(), featuresFlag()},
-		Action: list,
+		flags: []flags{typesFlag, featuresFlag, colorFlag},
+		run:   list,
 	}
 }
 
 // list prints what can be traced.
-func list(c *cli.Context) error {
+func list(c *invocation) error {
 	traces, target, err := openSpecs(c)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(c.App.Writer, 64<<10)
+	if err := setColor(c); err != nil {
+		return err
+	}
+	width := widthOf(c.stdout)
+	out := bufio.NewWriterSize(c.stdout, 64<<10)
 	var errs []error
 	for _, t := range traces {
-		errs = append(errs, listTrace(out, t, target))
+		errs = append(errs, listTrace(out, t, target, width))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the list: %w", err)
@@ -45,7 +47,7 @@ func list(c *cli.Context) error {
 }
 
 // listTrace lists one function, or all that a glob means.
-func listTrace(w io.Writer, t *spec.Trace, target *compiler.Target) error {
+func listTrace(w io.Writer, t *spec.Trace, target *compiler.Target, width int) error {
 	all := *target
 	all.Symbols, all.Hookable = nil, nil // those too that cannot be traced
 	names := []string{t.Func.Name}
@@ -61,7 +63,7 @@ func listTrace(w io.Writer, t *spec.Trace, target *compiler.Target) error {
 			_, err := compiler.FindFunction(t, target)
 			return err
 		}
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, wrap(line, width, 18))
 	}
 	return nil
 }

@@ -32,9 +32,9 @@ func TestListErrors(t *testing.T) {
 	types := writeKernel(t)
 	for line, want := range map[string]string{
 		"list|vfs_raed": "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n",
-		"list|zz_*":     "ksnoop: nothing in this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n",
+		"list|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  those of a module take its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
 		"list|tp:tock":  "ksnoop: there is no tracepoint tock in this kernel\n  tp:tock\n     ^^^^\n  did you mean 'tp:tick'?\n",
-		"info|zz_*":     "ksnoop: nothing in this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n",
+		"info|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  those of a module take its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
 	} {
 		status, stdout, stderr := ksnoop(t, types, line)
 		require.Equal(t, exitUsage, status, line)

@@ -10,8 +10,6 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -39,13 +37,13 @@ func main() {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stdout, stderr = &plainWriter{w: stdout}, &plainWriter{w: stderr}
 	if err := execute(args, stdin, stdout, stderr); err != nil {
-		return report(stderr, err)
+		return fail(stderr, err)
 	}
 	return 0
 }
 
-// report prints an error and returns the exit status that it means.
-func report(stderr io.Writer, err error) int {
+// fail prints an error and returns the exit status that it means.
+func fail(stderr io.Writer, err error) int {
 	if ended := (statusError{}); errors.As(err, &ended) {
 		if ended.reason != nil {
 			printErrors(stderr, ended.reason)
@@ -63,42 +61,20 @@ func report(stderr io.Writer, err error) int {
 }
 
 func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version", DisableDefaultText: true}
-	app := newApp(stdout, stderr)
-	app.Reader = stdin
-	lineIn(app).own = keepInherited()
-	ordered, err := parseArgs(app, args[1:])
+	own := keepInherited()
+	if len(args) > 1 && args[1] == completeWord {
+		return printCompletions(args[2:], stdout)
+	}
+	do, c, err := readArgs(args[1:])
 	if err != nil {
 		return err
 	}
-	return app.Run(append(args[:1:1], ordered...))
-}
-
-func newApp(stdout, stderr io.Writer) *cli.App {
-	app := &cli.App{
-		Name:                      "ksnoop",
-		Usage:                     "show the data that flows through kernel functions",
-		UsageText:                 "ksnoop [OPTIONS] [trace|info|list|compile] SPEC...\n   ksnoop [OPTIONS] -f FILE [SPEC...]\n   ksnoop [OPTIONS] SPEC... -- COMMAND [ARGUMENT...]\n   ksnoop dump TYPE < bytes\n   ksnoop doctor",
-		Description:               specExamples,
-		Version:                   buildVersion(),
-		Commands:                  []*cli.Command{traceCommand(), infoCommand(), listCommand(), compileCommand(), dumpCommand(), doctorCommand()},
-		Metadata:                  map[string]any{lineKey: &line{}},
-		Writer:                    stdout,
-		ErrWriter:                 stderr,
-		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true,
-		OnUsageError:              onUsageError,
-		ExitErrHandler:            func(*cli.Context, error) {}, // run reports errors
+	c.own, c.stdin, c.stdout, c.stderr = own, stdin, stdout, stderr
+	err = do(c)
+	if lost := lostQuotes(c.operands, redirectedTo(stdout)); lost != nil && isUsage(err) {
+		return lost
 	}
-	for _, c := range app.Commands {
-		c.OnUsageError = onUsageError
-		for _, f := range c.Flags {
-			if f, ok := f.(*cli.BoolFlag); ok {
-				f.DisableDefaultText = true // it is off unless it is given
-			}
-		}
-	}
-	return app
+	return err
 }
 
 func buildVersion() string {
@@ -117,8 +93,6 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
-
-func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
 
 func isUsage(err error) bool {
 	var usage usageError

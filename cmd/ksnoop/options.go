@@ -6,7 +6,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -16,40 +16,42 @@ import (
 const defaultRing = 1 << 20
 
 // programFlags is what programs are made of.
-func programFlags() []cli.Flag {
-	return append(filterFlags(),
-		&cli.BoolFlag{Name: "stack", Aliases: []string{"s"}, Usage: "trace a call chain: each function only inside the ones named before it"},
-		&cli.StringFlag{Name: "attach", Usage: "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)"},
-		&cli.StringFlag{Name: "pages", Aliases: []string{"P"}, Usage: "buffer events in `N` pages for each CPU, a power of two"},
-		&cli.BoolFlag{Name: "summary", Usage: "count every call, and say at the end what became of them"},
-		&cli.StringFlag{Name: "max-bytes", Usage: "capture at most `N` bytes of a value (default: 4096)"},
-	)
+func programFlags(f *pflag.FlagSet) {
+	filterFlags(f)
+	f.BoolP("stack", "s", false, "trace a call chain: each function only inside the ones named before it")
+	attachFlag(f)
+	f.StringP("pages", "P", "", "buffer events in `N` pages for each CPU, a power of two")
+	f.Bool("summary", false, "count every call, and say at the end what became of them")
+	f.String("max-bytes", "", "capture at most `N` bytes of a value (default: 4096)")
+}
+
+// attachFlag is how probes are attached.
+func attachFlag(f *pflag.FlagSet) {
+	f.String("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)")
 }
 
 // talkFlags is what ksnoop says of itself.
-func talkFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "debug", Aliases: []string{"d"}, Usage: "say how each function is traced and why, and show the programs"},
-		&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "say what is being done"},
-	}
+func talkFlags(f *pflag.FlagSet) {
+	f.BoolP("debug", "d", false, "say how each function is traced and why, and show the programs")
+	verboseFlag(f)
+}
+
+func verboseFlag(f *pflag.FlagSet) {
+	f.BoolP("verbose", "v", false, "say what is being done")
 }
 
 // hidden are options that a command accepts, as the classic ksnoop did, but that
 // mean nothing to it.
-func hidden(flags []cli.Flag) []cli.Flag {
-	for _, f := range flags {
-		switch f := f.(type) {
-		case *cli.StringFlag:
-			f.Hidden = true
-		case *cli.BoolFlag:
-			f.Hidden = true
-		}
+func hidden(define ...flags) flags {
+	return func(f *pflag.FlagSet) {
+		set := optionSet(define...)
+		set.VisitAll(func(o *pflag.Flag) { o.Hidden = true })
+		f.AddFlagSet(set)
 	}
-	return flags
 }
 
 // number reads a positive number from an option; 0 if the option is not given.
-func number(c *cli.Context, name string, limit uint64) (uint64, error) {
+func number(c *invocation, name string, limit uint64) (uint64, error) {
 	if !c.IsSet(name) {
 		return 0, nil
 	}
@@ -68,7 +70,7 @@ const (
 )
 
 // compileOptions reads what the command line says about the programs.
-func compileOptions(c *cli.Context, target *compiler.Target) (compiler.Options, error) {
+func compileOptions(c *invocation, target *compiler.Target) (compiler.Options, error) {
 	opts := compiler.Options{Arch: target.Arch, Features: target.Features, Cgroup: c.IsSet("cgroup")}
 	if c.Bool("tree") {
 		tasks, err := compiler.FindTasks(target.Kernel)

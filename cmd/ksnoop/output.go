@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -15,7 +16,8 @@ import (
 // output prints what a session sees, in one of the formats. The text gathers
 // until flush.
 type output interface {
-	begin() // once everything is attached
+	use(look) // before all else
+	begin()   // once everything is attached
 	event(*runtime.Event) error
 	loss(loss)     // was just lost; text formats leave it to stderr
 	end(summary)   // comes last
@@ -26,12 +28,15 @@ type output interface {
 // outputFormats are the values of --output, the default first.
 var outputFormats = []string{"text", "compact", "json"}
 
-func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: outputFormats[0], Usage: "print events as `FORMAT`: " + orList(outputFormats)}
+func outputFlag(f *pflag.FlagSet) {
+	f.StringP("output", "o", outputFormats[0], "print events as `FORMAT`: "+orList(outputFormats))
 }
 
-func outputFormat(c *cli.Context) (string, error) {
+func outputFormat(c *invocation) (string, error) {
 	format := c.String("output")
+	if c.Bool("compact") && !c.IsSet("output") {
+		return "compact", nil
+	}
 	if !slices.Contains(outputFormats, format) {
 		return "", unknownName("--output", format, outputFormats)
 	}
@@ -42,7 +47,7 @@ func outputFormat(c *cli.Context) (string, error) {
 func newOutput(format string, options btfdump.Options, unit *compiler.Unit, s *symbols) (output, error) {
 	switch format {
 	case "json":
-		release, err := kernelRelease()
+		release, err := runtime.Release()
 		return newJSON(options, unit, s, release), err
 	case "compact":
 		return newCompact(options, s), nil
@@ -51,7 +56,21 @@ func newOutput(format string, options btfdump.Options, unit *compiler.Unit, s *s
 }
 
 // page is text that is to be written.
-type page struct{ text []byte }
+type page struct {
+	text   []byte
+	look   look
+	last   time.Duration // the time of the line before; 0: there is none
+	offset time.Duration // from CLOCK_MONOTONIC to the time of day; 0: not yet known
+}
+
+func (p *page) use(l look) { p.look = l }
+
+// header adds headings, unless none are wanted.
+func (p *page) header(text string) {
+	if !p.look.noHeader {
+		p.text = append(p.text, text...)
+	}
+}
 
 func (p *page) gathered() int { return len(p.text) }
 

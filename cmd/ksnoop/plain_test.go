@@ -54,3 +54,16 @@ func FuzzPlainWriter(f *testing.F) {
 		require.Equal(t, whole.String(), again.String())
 	})
 }
+
+// Eight bytes at a time see what one by one do.
+func TestPlainASCII(t *testing.T) {
+	for n := range 18 {
+		for c := range 256 {
+			text := bytes.Repeat([]byte("~ "), 9)[:n]
+			if n > 0 {
+				text[(c+n)%n] = byte(c)
+			}
+			require.Equal(t, allPlain(text), isPlainASCII(text), "%q", text)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +17,7 @@ type ready struct {
 }
 
 // openReady makes sure, before anything is attached, that others can be told.
-func openReady(c *cli.Context) (*ready, error) {
+func openReady(c *invocation) (*ready, error) {
 	r := &ready{file: c.String("ready-file")}
 	if c.IsSet("ready-fd") {
 		fd, err := readyFD(c.String("ready-fd"))
@@ -59,6 +58,9 @@ func (r *ready) tell() error {
 		}
 		r.told = true
 	}
+	if err := notify(os.Getenv("NOTIFY_SOCKET")); err != nil {
+		return fmt.Errorf("tell $NOTIFY_SOCKET: %w", err)
+	}
 	if r.fd == nil {
 		return nil
 	}
@@ -66,6 +68,20 @@ func (r *ready) tell() error {
 		return fmt.Errorf("write to --ready-fd: %w", err)
 	}
 	return r.fd.Close()
+}
+
+// notify tells systemd, or whoever stands in for it, see sd_notify(3). The name
+// of the socket begins with / or, of an abstract one, with @.
+func notify(socket string) error {
+	if socket == "" {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0) // package net is 0.2 MB
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("READY=1"), 0, &unix.SockaddrUnix{Name: socket})
 }
 
 // writeWhole makes a file appear with all its content.

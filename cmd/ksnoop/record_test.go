@@ -59,7 +59,7 @@ func fitRecord(unit *compiler.Unit, rec []byte, event int) []byte {
 func recordUnit(f *testing.F) *compiler.Unit {
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(kernelTypes(f)))
 	require.NoError(f, err)
-	features, err := featuresOf("", types)
+	features, err := featuresOf("", types, compiler.AMD64)
 	require.NoError(f, err)
 	target := &compiler.Target{Kernel: types, Module: noModule, Arch: compiler.AMD64, Features: features}
 	var traces []*spec.Trace

@@ -4,8 +4,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -20,7 +18,7 @@ type tracing struct {
 
 // openTracing reads the command line and finds what can be missing, before
 // anything is done in the kernel.
-func openTracing(c *cli.Context) (t *tracing, err error) {
+func openTracing(c *invocation) (t *tracing, err error) {
 	t = &tracing{}
 	if t.bounds, err = readBounds(c); err != nil {
 		return nil, err
@@ -41,8 +39,8 @@ func openTracing(c *cli.Context) (t *tracing, err error) {
 }
 
 // checkTree refuses a tree without a root, or with two.
-func checkTree(c *cli.Context) error {
-	command := len(lineOf(c).command) > 0
+func checkTree(c *invocation) error {
+	command := len(c.behind) > 0
 	switch {
 	case !c.Bool("tree"):
 		return nil

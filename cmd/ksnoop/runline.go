@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -105,12 +102,4 @@ func (p *jsonPrinter) probe(n probeName) {
 		p.member("group", n.Group)
 		p.member("event", n.Event)
 	}
-}
-
-func kernelRelease() (string, error) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return "", fmt.Errorf("ask for the kernel's version: %w", err)
-	}
-	return unix.ByteSliceToString(u.Release[:]), nil
 }

@@ -56,13 +56,13 @@ func stopOnSignal(session stoppable, command *command, hurry func()) *stopper {
 func (s *stopper) take(sig syscall.Signal) {
 	running := s.command.running()
 	switch {
-	case running && sig != syscall.SIGTERM:
+	case running && sig != syscall.SIGTERM && !s.command.group:
 	case s.asked:
 		_ = s.session.RemoveEvents()
 		s.kill(sig)
 	case running:
 		s.asked = true
-		_ = s.command.cmd.Process.Signal(sig) // unless it has ended
+		s.command.signal(sig)
 	default:
 		s.asked = true
 		s.first.Store(int32(sig))

@@ -73,7 +73,7 @@ func TestStoppedStatus(t *testing.T) {
 	s.take(syscall.SIGINT)
 	err := s.explain(fmt.Errorf("attach: %w", runtime.ErrStopped))
 	var stderr bytes.Buffer
-	require.Equal(t, 130, report(&stderr, err))
+	require.Equal(t, 130, fail(&stderr, err))
 	require.Equal(t, "ksnoop: ended by SIGINT while attaching: nothing was traced\n", stderr.String())
 	require.Equal(t, os.ErrClosed, s.explain(os.ErrClosed))
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,11 +32,11 @@ func docExamples(t *testing.T) []string {
 }
 
 // helpExamples are the specs of the help, without what stands beside them.
-func helpExamples() []string {
+func helpExamples(help string) []string {
 	var specs []string
-	for line := range strings.Lines(specExamples) {
-		if example, ok := strings.CutPrefix(line, "   "); ok {
-			example, _, _ = strings.Cut(example, "  ")
+	for line := range strings.Lines(help) {
+		if strings.HasPrefix(line, "  ") {
+			example, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
 			specs = append(specs, example)
 		}
 	}
@@ -43,10 +45,12 @@ func helpExamples() []string {
 
 // Every example of the reference and of the help is a spec.
 func TestExamples(t *testing.T) {
-	doc, help := docExamples(t), helpExamples()
+	doc, help := docExamples(t), helpExamples(specExamples)
+	_, screen, _ := strings.Cut(specHelp, "\n\n") // its examples
 	require.Greater(t, len(doc), 40)
-	require.Len(t, help, 9)
-	for _, text := range append(doc, help...) {
+	require.Len(t, help, 8)
+	require.Len(t, helpExamples(screen), 10)
+	for _, text := range slices.Concat(doc, help, helpExamples(screen)) {
 		_, err := spec.Parse(text)
 		require.NoError(t, err, text)
 	}
@@ -64,4 +68,30 @@ func TestDocIsComplete(t *testing.T) {
 			require.Contains(t, string(text), "`"+f+"`", f)
 		}
 	}
+}
+
+// The language on one screen: of 80 columns, with all formats and builtins.
+func TestSpecHelp(t *testing.T) {
+	status, text, _ := runLine("help", "spec")
+	require.Zero(t, status)
+	require.Equal(t, specHelp, text)
+	require.LessOrEqual(t, strings.Count(text, "\n"), 24)
+	for line := range strings.Lines(text) {
+		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
+	}
+	for _, b := range spec.Builtins {
+		require.True(t, b == "retval" || strings.Contains(text, "$"+b), b) // that is "return"
+	}
+	for _, f := range spec.Formats {
+		if strings.Trim(f[1:], "0123456789") != "" || len(f) == 1 {
+			require.Regexp(t, "FORMAT:(.|\n)*\\b"+f+"\\b", text)
+		}
+	}
+}
+
+// runLine runs a command line as main does, but for its files.
+func runLine(args ...string) (status int, stdout, stderr string) {
+	var out, errors bytes.Buffer
+	status = run(append([]string{"ksnoop"}, args...), strings.NewReader(""), &out, &errors)
+	return status, out.String(), errors.String()
 }

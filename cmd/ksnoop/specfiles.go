@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
@@ -16,47 +15,17 @@ import (
 // maxSpecs bounds a file of specs.
 const maxSpecs = 16 << 20
 
-// fileFlag takes specs from files. It is one for the help: what it is given is
-// in [line], as the package's options with several values would make the binary
-// larger by 0.2 MB.
-func fileFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name: "file", Aliases: []string{"f"},
-		Usage: "read specs and kprobe_events lines from `FILE`, one a line; - is standard input; may be given several times",
-	}
-}
-
-// takeFiles separates the files of -f from the other options.
-func takeFiles(options []string, withValue map[string]bool) (others, files []string, err error) {
-	for i := 0; i < len(options); i++ {
-		name, value, inline := strings.Cut(strings.TrimLeft(options[i], "-"), "=")
-		ofFile := name == "f" || name == "file"
-		if !ofFile {
-			others = append(others, options[i])
-		}
-		if withValue[name] && !inline && i+1 < len(options) {
-			i++
-			value = options[i]
-			if !ofFile {
-				others = append(others, value)
-			}
-		}
-		if ofFile && value == "" {
-			return nil, nil, usagef("--file names no file: as in ksnoop -f probes.txt")
-		}
-		if ofFile {
-			files = append(files, value)
-		}
-	}
-	return others, files, nil
+// fileFlag takes specs from files.
+func fileFlag(f *pflag.FlagSet) {
+	f.StringArrayP("file", "f", nil, "read specs and kprobe_events lines from `FILE`, one a line; - is standard input; may be given several times")
 }
 
 // parseFiles reads the files with specs, each of which goes on where the one
 // before it has ended.
-func parseFiles(c *cli.Context) (traces []*spec.Trace, err error) {
+func parseFiles(c *invocation) (traces []*spec.Trace, err error) {
 	var errs []error
-	stdin := c.App.Reader
-	for _, name := range lineOf(c).files {
+	stdin := c.stdin
+	for _, name := range c.Strings("file") {
 		text, err := readSpecs(name, stdin)
 		if err != nil {
 			errs = append(errs, err)

@@ -5,70 +5,53 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-func commandNames(app *cli.App) iter.Seq[string] {
+func commandNames() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, c := range app.Commands {
-			if !yield(c.Name) {
+		for _, s := range subcommands() {
+			if !yield(s.name) {
 				return
 			}
 		}
 	}
 }
 
-// longOptions are the names of a command's options that have more than one
-// letter.
-func longOptions(command *cli.Command) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, f := range command.Flags {
-			for _, n := range f.Names() {
-				if len(n) > 1 && !yield(n) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// checkOptions refuses options that a command does not have.
-func checkOptions(command *cli.Command, withValue map[string]bool, options []string) error {
-	known := map[string]bool{}
-	for _, f := range command.Flags {
-		for _, n := range f.Names() {
-			known[n] = true
-		}
-	}
-	for i := 0; i < len(options); i++ {
-		name, _, inline := strings.Cut(strings.TrimLeft(options[i], "-"), "=")
-		if !known[name] {
-			return unknownOption(command, options[i], name)
-		}
-		if withValue[name] && !inline {
-			i++ // its value
-		}
-	}
-	return nil
+// longOptions are the long names of a subcommand's options.
+func longOptions(s *subcommand) iter.Seq[string] {
+	var names []string
+	optionSet(s.flags...).VisitAll(func(o *pflag.Flag) { names = append(names, o.Name) })
+	return slices.Values(names)
 }
 
 // unknownCommand is about options that trace does not have, behind what is
 // nearly another command; nil: it is none.
-func unknownCommand(app *cli.App, name string) error {
-	if near, ok := spec.Nearest(name, commandNames(app)); ok {
+func unknownCommand(name string) error {
+	if near, ok := spec.Nearest(name, commandNames()); ok {
 		return usagef("there is no command %s: did you mean '%s'?", name, near)
 	}
 	return nil
 }
 
-func unknownOption(command *cli.Command, option, name string) error {
-	option, _, _ = strings.Cut(option, "=")
-	if near, ok := spec.Nearest(name, longOptions(command)); ok && len(name) > 1 {
-		return usagef("%s has no option %s: did you mean --%s?", command.Name, option, near)
+// unknownTopic is about what help does not explain.
+func unknownTopic(name string) error {
+	if near, ok := spec.Nearest(name, commandNames()); ok {
+		return usagef("there is no command %s: did you mean 'ksnoop help %s'?", name, near)
 	}
-	return usagef("%s has no option %s: ksnoop %s --help lists them", command.Name, option, command.Name)
+	return usagef("there is no command %s: ksnoop help lists them, and ksnoop help spec explains the language", name)
+}
+
+// unknownOption is about an option that a subcommand does not have, with its dashes.
+func unknownOption(s *subcommand, option string) error {
+	option, _, _ = strings.Cut(option, "=")
+	name := strings.TrimLeft(option, "-")
+	if near, ok := spec.Nearest(name, longOptions(s)); ok && len(name) > 1 {
+		return usagef("%s has no option %s: did you mean --%s?", s.name, option, near)
+	}
+	return usagef("%s has no option %s: ksnoop %s --help lists them", s.name, option, s.name)
 }
 
 // unknownName refuses what is not one of the names that an option may have.

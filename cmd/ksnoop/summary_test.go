@@ -79,7 +79,7 @@ func TestSummaryTable(t *testing.T) {
   g         entry   kprobe.multi     1         0        1      1     0  -             2           0         0
   h         entry   kprobe.multi     4         3        1      1     0  -             0           3         0
   the 2 functions by kprobe.multi that begin with g missed 9 in all
-`, "\n"+s.String())
+`, "\n"+s.text(0))
 }
 
 // Several links of one probe miss calls of the same function.

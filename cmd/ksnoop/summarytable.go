@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// String is a table with a row for each kind of event. What nobody counts is "-".
-func (s summary) String() string {
+// text is a table with a row for each kind of event, for so many columns. What
+// nobody counts is "-".
+func (s summary) text(width int) string {
 	t := newTable("FUNCTION", "KIND", "ATTACH", "HITS", "FILTERED", "MATCHED", "SHOWN", "LOST", "MISSED", "NO ROOM", "UNREADABLE", "UNPAIRED")
 	for _, p := range s.Probes {
 		row := []string{plainName(p.Func), p.Kind, p.Attach}
@@ -21,7 +22,7 @@ func (s summary) String() string {
 		t.row(row...)
 	}
 	var text strings.Builder
-	text.WriteString(t.String())
+	text.WriteString(t.fit(width))
 	for _, m := range s.Shared {
 		fmt.Fprintf(&text, "  the %d functions by %s that begin with %s missed %d in all\n", len(m.Funcs), m.Attach, plainName(m.Funcs[0]), m.Missed)
 	}

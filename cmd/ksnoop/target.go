@@ -2,28 +2,25 @@ package main
 
 import (
 	"github.com/cilium/ebpf/btf"
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // typesFlag takes the kernel's types from a file.
-func typesFlag() cli.Flag {
-	return &cli.StringFlag{Name: "btf", Usage: "take the types from `FILE`, raw BTF or ELF (default: the running kernel)"}
+func typesFlag(f *pflag.FlagSet) {
+	f.String("btf", "", "take the types from `FILE`, raw BTF or ELF (default: the running kernel)")
 }
 
 // featuresFlag says what a kernel can do.
-func featuresFlag() cli.Flag {
-	return &cli.StringFlag{
-		Name:  "kernel-features",
-		Usage: "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the running kernel; with --btf the newest)",
-	}
+func featuresFlag(f *pflag.FlagSet) {
+	f.String("kernel-features", "", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the running kernel; with --btf the newest)")
 }
 
 // openSpecs reads the specs of the command line and describes the kernel that
 // they are for.
-func openSpecs(c *cli.Context) ([]*spec.Trace, *compiler.Target, error) {
+func openSpecs(c *invocation) ([]*spec.Trace, *compiler.Target, error) {
 	traces, err := parse(c)
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +31,7 @@ func openSpecs(c *cli.Context) ([]*spec.Trace, *compiler.Target, error) {
 
 // openTarget describes the running kernel for the functions of traces, or the
 // one that --btf and --kernel-features mean.
-func openTarget(c *cli.Context, traces []*spec.Trace) (*compiler.Target, error) {
+func openTarget(c *invocation, traces []*spec.Trace) (*compiler.Target, error) {
 	target, err := openKernelTarget(c.String("btf"), traces)
 	if err != nil {
 		return nil, err
@@ -43,7 +40,7 @@ func openTarget(c *cli.Context, traces []*spec.Trace) (*compiler.Target, error) 
 	if version == "" && c.String("btf") == "" {
 		return target, nil
 	}
-	target.Features, err = featuresOf(version, target.Kernel)
+	target.Features, err = featuresOf(version, target.Kernel, target.Arch)
 	return target, err
 }
 
@@ -52,7 +49,11 @@ func openTarget(c *cli.Context, traces []*spec.Trace) (*compiler.Target, error) 
 func openKernelTarget(file string, traces []*spec.Trace) (*compiler.Target, error) {
 	if file != "" {
 		types, err := openTypes(file)
-		return &compiler.Target{Kernel: types, Module: noModule, Arch: compiler.AMD64}, err
+		if err != nil {
+			return nil, err
+		}
+		arch, err := compiler.ArchOf(types)
+		return &compiler.Target{Kernel: types, Module: noModule, Arch: arch}, err
 	}
 	k, err := openKernel()
 	if err != nil {

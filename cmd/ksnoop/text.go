@@ -58,7 +58,7 @@ func headers(unit *compiler.Unit) string {
 	return text
 }
 
-func (p *printer) begin() { p.text = append(p.text, p.headers...) }
+func (p *printer) begin() { p.header(p.headers) }
 
 func (p *printer) loss(loss) {}
 
@@ -175,7 +175,7 @@ func (p *printer) stack(data []byte) {
 
 // columns prints what stands before the name of the function.
 func (p *page) columns(ev *runtime.Event) {
-	p.column(ev.Time.Nanoseconds(), 16)
+	p.time(ev.Time, 16)
 	p.column(int64(ev.CPU), 4)
 	p.column(int64(ev.PID), 8)
 }

@@ -4,32 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-func traceCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "trace",
-		Usage:       "trace functions until interrupted (the default)",
-		ArgsUsage:   "SPEC...",
-		Description: specExamples,
-		Flags:       slices.Concat([]cli.Flag{fileFlag(), outputFlag()}, programFlags(), boundFlags(), talkFlags(), dumpFlags()),
-		Action:      trace,
+func traceCommand() *subcommand {
+	return &subcommand{
+		name:        "trace",
+		usage:       "trace functions until interrupted (the default)",
+		operands:    "SPEC...",
+		description: specExamples,
+		flags:       []flags{fileFlag, outputFlag, programFlags, boundFlags, talkFlags, lookFlags, dumpFlags},
+		run:         trace,
 	}
 }
 
-func trace(c *cli.Context) error {
+func trace(c *invocation) error {
 	options, err := dumpOptions(c, " ")
 	if err != nil {
 		return err
 	}
 	format, err := outputFormat(c)
+	if err != nil {
+		return err
+	}
+	look, err := readLook(c, format)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	names := &symbols{read: k.Symbols, stderr: c.App.ErrWriter}
+	names := &symbols{read: k.Symbols, stderr: c.stderr}
 	if needsSymbols(unit, format) {
 		names.load() // now, as events would wait for it
 	}
@@ -50,21 +51,23 @@ func trace(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	out.use(look)
+	warnRedirect(c.stdout, c.stderr)
 	if c.Bool("debug") {
-		describe(c.App.ErrWriter, unit)
+		describe(c.stderr, unit)
 	}
 	session, err := runtime.Load(unit, k.Kernel)
 	var refused *runtime.VerifierError
 	if errors.As(err, &refused) {
-		describeRefusal(c.App.ErrWriter, unit, refused, c.Bool("debug"))
+		describeRefusal(c.stderr, unit, refused, c.Bool("debug"))
 	}
 	if err != nil {
 		return err
 	}
 	defer func() {
-		_ = withProgress(c.App.ErrWriter, session, "detaching", len(unit.Probes()), session.Close)
+		_ = withProgress(c.stderr, session, "detaching", len(unit.Probes()), session.Close)
 	}()
-	stopper := stopOnSignal(session, run.command, func() { hurry(c.App.Writer) })
+	stopper := stopOnSignal(session, run.command, func() { hurry(c.stdout) })
 	if err := run.restrict(session); err != nil {
 		return err
 	}
@@ -74,15 +77,15 @@ func trace(c *cli.Context) error {
 	if err := run.begin(session); err != nil {
 		return err
 	}
-	losses := startWatch(session, unit, c.App.ErrWriter)
-	err = show(c.App.Writer, run.events(session), out, losses)
+	losses := startWatch(session, unit, c.stderr)
+	err = show(c.stdout, run.events(session), out, losses)
 	losses.stop()
 	return run.end(session, errors.Join(err, finish(c, session, unit, out, err == nil)))
 }
 
 // finish prints the account of a session; to stderr even if the output has
 // failed.
-func finish(c *cli.Context, session *runtime.Session, unit *compiler.Unit, out output, writable bool) error {
+func finish(c *invocation, session *runtime.Session, unit *compiler.Unit, out output, writable bool) error {
 	err := errors.Join(session.Stop(), session.Discard()) // what -n leaves, or a reader who has gone
 	if err != nil {
 		return err
@@ -94,27 +97,23 @@ func finish(c *cli.Context, session *runtime.Session, unit *compiler.Unit, out o
 	s := newSummary(unit, a)
 	if writable {
 		out.end(s)
-		err = out.flush(c.App.Writer)
+		err = out.flush(c.stdout)
 	}
-	say(c.App.ErrWriter, session.Unloaded())
-	reportLosses(c.App.ErrWriter, a, c.Bool("verbose"))
+	say(c.stderr, session.Unloaded())
+	reportLosses(c.stderr, a, c.Bool("verbose"))
 	if c.Bool("summary") {
-		fmt.Fprint(c.App.ErrWriter, s)
+		fmt.Fprint(c.stderr, s.text(widthOf(c.stderr)))
 	}
 	return err
 }
 
 // prepare compiles the specs of the command line for the running kernel.
-func prepare(c *cli.Context) (*compiler.Unit, *kernel, error) {
+func prepare(c *invocation) (*compiler.Unit, *kernel, error) {
 	traces, err := parse(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	k, err := openKernel()
-	if err != nil {
-		return nil, nil, err
-	}
-	target, err := k.target(traces)
+	k, target, err := openKernelFor(traces)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +123,7 @@ func prepare(c *cli.Context) (*compiler.Unit, *kernel, error) {
 
 // compileTraces compiles specs for a kernel. k is nil unless that is the one
 // that runs, whose processes have been given then.
-func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target, k *kernel) (*compiler.Unit, error) {
+func compileTraces(c *invocation, traces []*spec.Trace, target *compiler.Target, k *kernel) (*compiler.Unit, error) {
 	w, err := wishes(c, len(traces))
 	if err != nil {
 		return nil, err
@@ -146,9 +145,9 @@ func compileTraces(c *cli.Context, traces []*spec.Trace, target *compiler.Target
 }
 
 // attach attaches what can be attached; that is an error only if nothing can.
-func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error {
+func attach(c *invocation, session *runtime.Session, unit *compiler.Unit) error {
 	var n int
-	err := withProgress(c.App.ErrWriter, session, "attaching", len(unit.Probes()), func() (err error) {
+	err := withProgress(c.stderr, session, "attaching", len(unit.Probes()), func() (err error) {
 		n, err = session.Attach()
 		return err
 	})
@@ -156,11 +155,11 @@ func attach(c *cli.Context, session *runtime.Session, unit *compiler.Unit) error
 		return err
 	}
 	if err != nil {
-		warnUntraced(c.App.ErrWriter, split(err))
+		warnUntraced(c.stderr, split(err))
 	}
-	say(c.App.ErrWriter, session.Notes())
+	say(c.stderr, session.Notes())
 	if c.Bool("verbose") || c.Bool("debug") {
-		fmt.Fprintf(c.App.ErrWriter, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
+		fmt.Fprintf(c.stderr, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
 	}
 	return nil
 }

@@ -76,6 +76,22 @@ func readSection(f *os.File) (raw []byte, object bool, err error) {
 	return raw, false, err
 }
 
+// readRaw reads the BTF of a file that may be anything.
+func readRaw(name string) (raw []byte, err error) {
+	defer func() { // as in readTypes
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("it is broken: %v", broken)
+		}
+	}()
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, _, err = readSection(f)
+	return raw, err
+}
+
 func readBounded(r io.Reader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxTypes+1))
 	if err == nil && len(raw) > maxTypes {

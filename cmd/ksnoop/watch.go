@@ -70,10 +70,10 @@ func (w *watch) look() {
 		return
 	}
 	fmt.Fprintf(w.stderr, "ksnoop: %s\n", lossNotice(grown))
+	attached := attachKinds(w.unit)
 	w.mu.Lock()
 	for _, n := range grown {
-		attached := attachKinds(w.unit)[n.Probe]
-		w.waiting = append(w.waiting, loss{monotonic(), probeSummary{newProbeName(n.Event, attached), newCounts(w.unit, n)}})
+		w.waiting = append(w.waiting, loss{monotonic(), probeSummary{newProbeName(n.Event, attached[n.Probe]), newCounts(w.unit, n)}})
 	}
 	w.mu.Unlock()
 	_ = w.session.Wake() // it is being closed

@@ -8,7 +8,7 @@
 //
 //	SPEC     = TARGET [ "(" ITEM { "," ITEM } ")" ] [ "if" COND ]
 //	TARGET   = [ MODULE ":" ] FUNC | "tp" ":" TRACEPOINT
-//	ITEM     = VALUE [ ":" FORMAT ] [ OP CONSTANT ]
+//	ITEM     = VALUE [ ":" FORMAT ] [ OP CONSTANT | "is-err" ]
 //	OP       = "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
 //
 //	VALUE    = "*" VALUE | "(" TYPE ")" VALUE | PRIMARY { POSTFIX }

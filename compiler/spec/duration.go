@@ -45,6 +45,20 @@ func meantUnit(number string) string {
 	return otherUnits[unit]
 }
 
+// ParseDuration parses a text that is a duration, such as 1.5ms, and returns
+// its nanoseconds. Its error is always an [*Error].
+func ParseDuration(text string) (ns uint64, err error) {
+	p := &parser{lexer: lexer{text: text}}
+	var c Constant
+	if err = p.advance(); err == nil {
+		c, err = p.constant()
+	}
+	if err == nil && (c.Kind != Duration || p.tok.kind != end) {
+		err = Errorf(text, Span{0, len(text)}, "%s is no duration", Quote(text)).WithHint("a duration has a unit: 10ms, 1.5s")
+	}
+	return c.Abs, err
+}
+
 // duration parses a number with a unit, behind this sign.
 func (p *parser) duration(sign string) (c Constant, err error) {
 	t := p.tok

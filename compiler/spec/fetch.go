@@ -169,3 +169,15 @@ func (f *Field) String() string {
 	}
 	return f.Name.Name + "." + f.As.Name
 }
+
+// FetchesText says whether a value of a kprobe_events line is a string by itself,
+// whatever its type.
+func FetchesText(x Expr) bool {
+	switch x := x.(type) {
+	case *Builtin:
+		return x.Name.Name == "comm"
+	case *Immediate:
+		return x.Const.Kind == String
+	}
+	return false
+}

@@ -2,12 +2,12 @@ package spec
 
 import (
 	"errors"
-	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
 // FuzzParse: a refused text gives an *Error with a place in the text. An
@@ -30,52 +30,15 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse(printed)
 		require.NoError(t, err)
 		require.Equal(t, printed, again.String())
-		require.Equal(t, bare(trace), bare(again))
+		require.Equal(t, spectest.Bare(trace), spectest.Bare(again))
 	})
 }
 
 func requirePlace(t *testing.T, err error) {
+	t.Helper()
 	var refusal *Error
 	require.True(t, errors.As(err, &refusal))
-	require.NotEmpty(t, refusal.Msg)
-	require.GreaterOrEqual(t, refusal.At.Start, 0)
-	require.LessOrEqual(t, refusal.At.Start, refusal.At.End)
-	require.LessOrEqual(t, refusal.At.End, len(refusal.Text))
-	require.Regexp(t, onlyPrintable, err.Error())
-}
-
-var onlyPrintable = regexp.MustCompile(`^[ -~]+(\n[ -~]+)*$`)
-
-// bare takes from a tree what its text looked like: the places and the
-// constants as written.
-func bare(t *Trace) *Trace {
-	strip(reflect.ValueOf(t))
-	return t
-}
-
-func strip(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			strip(v.Elem())
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			strip(v.Index(i))
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[Span]() {
-			v.SetZero()
-			return
-		}
-		for i := range v.NumField() {
-			if field := v.Field(i); v.Type().Field(i).Name == "Text" {
-				field.SetZero()
-			} else {
-				strip(field)
-			}
-		}
-	}
+	spectest.RequirePlace(t, err, refusal.Msg, refusal.Text, refusal.At.Start, refusal.At.End)
 }
 
 // FuzzError: however wrong the place and whatever is in the text, an error
@@ -85,7 +48,7 @@ func FuzzError(f *testing.F) {
 	f.Add(strings.Repeat("b\u00e9\xff\n", 99), 150, 151)
 	f.Fuzz(func(t *testing.T, text string, start, end int) {
 		message := Errorf(text, Span{start, end}, "message").Error()
-		require.Regexp(t, onlyPrintable, message)
+		spectest.RequirePrintable(t, message)
 		lines := strings.Split(message, "\n")
 		if len(lines) == 1 {
 			return

@@ -11,7 +11,11 @@ func (p *parser) list(t *Trace) error {
 	if err := p.advance(); err != nil {
 		return err
 	}
-	if p.tok.is(")") {
+	switch {
+	case p.tok.is(")") && p.part:
+		t.Items = []*Item{}
+		return p.advance()
+	case p.tok.is(")"):
 		return p.emptyList(open)
 	}
 	for {
@@ -50,10 +54,24 @@ func (p *parser) itemOf(value Expr) (item *Item, err error) {
 			return nil, err
 		}
 	}
-	if p.tok.operator() {
+	switch {
+	case p.tok.operator():
 		item.Pred, err = p.predicate()
+	case p.tok.word("is"):
+		item.Pred, err = p.isErr()
 	}
 	return item, err
+}
+
+// isErr parses the words of [IsErr], which stand without blanks.
+func (p *parser) isErr() (*Predicate, error) {
+	at := p.tok.at
+	p.pos = at.End
+	p.skip(func(c byte) bool { return isWord(c) || c == '-' })
+	if at.End = p.pos; p.text[at.Start:at.End] != ops[IsErr] {
+		return nil, p.badIs(at)
+	}
+	return &Predicate{Op: IsErr, OpAt: at}, p.advance()
 }
 
 // format parses a colon and the format behind it.

@@ -11,12 +11,24 @@ func Parse(text string) (*Trace, error) {
 		return nil, Errorf(text[:longest], Span{longest, longest},
 			"the spec has %d bytes, the limit is %d", len(text), longest)
 	}
-	p := &parser{lexer: lexer{text: text}}
-	t := &Trace{Text: text}
+	t, _, err := parse(&parser{lexer: lexer{text: text}})
+	return t, err
+}
+
+// ParseIn parses the spec that begins at an offset of a line, and returns where
+// it ends: at the first word that cannot belong to it. Places in the tree are
+// those of the line. An empty list of values, which [Parse] refuses, says that
+// nothing is recorded: Items is then empty, and not nil.
+func ParseIn(line string, start int) (t *Trace, end int, err error) {
+	return parse(&parser{lexer: lexer{text: line, pos: start}, part: true})
+}
+
+func parse(p *parser) (t *Trace, end int, err error) {
+	t = &Trace{Text: p.text}
 	if err := p.trace(t); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return t, nil
+	return t, p.tok.at.Start, nil
 }
 
 // parser is a recursive descent parser with one token of lookahead, but for
@@ -29,6 +41,7 @@ type parser struct {
 	depth int   // what is open of parentheses, casts, * and !
 	last  *Item // the latest that was parsed
 	cond  bool  // behind 'if'
+	part  bool  // the spec is a part of the text, and may have an empty list
 }
 
 // advance moves to the next token.
@@ -68,7 +81,7 @@ func (p *parser) trace(t *Trace) error {
 		}
 		refuse = p.badAfterCond
 	}
-	if p.tok.kind != end {
+	if p.tok.kind != end && !p.part {
 		return refuse()
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
 // accepted are specs with their canonical form.
@@ -19,6 +21,10 @@ var accepted = []struct{ spec, canonical string }{
 	{"f.constprop.0.isra.12", "f.constprop.0.isra.12"},
 	{"__do_sys.llvm.7038", "__do_sys.llvm.7038"},
 	{"f.cold", "f.cold"},
+
+	// Error pointers.
+	{"f(return is-err)", "f(return is-err)"},
+	{"f(*a:x  is-err ,b)if !(c is-err)&&is is-err", "f(*a:x is-err, b) if !(c is-err) && is is-err"},
 
 	// Values.
 	{"vfs_read(count)", "vfs_read(count)"},
@@ -384,9 +390,9 @@ func TestPrintBuiltTree(t *testing.T) {
 		require.Equal(t, test.want, test.trace.String())
 		again, err := Parse(test.want)
 		require.NoError(t, err)
-		require.Equal(t, bare(&test.trace), bare(again))
+		require.Equal(t, spectest.Bare(&test.trace), spectest.Bare(again))
 	}
-	require.Equal(t, "Op(9)", Op(9).String())
+	require.Equal(t, "Op(10)", Op(10).String())
 }
 
 func TestParseLimits(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 // ops are the operators as they are written.
-var ops = [...]string{Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", Mask: "&", Glob: "~"}
+var ops = [...]string{Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", Mask: "&", Glob: "~", IsErr: "is-err"}
 
 // String returns o as it is written in a spec.
 func (o Op) String() string {
@@ -23,7 +23,7 @@ func (t *Trace) String() string {
 		return t.probeLine()
 	}
 	text := t.Target()
-	if len(t.Items) > 0 {
+	if t.Items != nil {
 		items := make([]string, len(t.Items))
 		for i, item := range t.Items {
 			items[i] = item.String()
@@ -81,7 +81,12 @@ func (i *Item) predicate() string {
 }
 
 // String returns p in canonical form: "> 100".
-func (p *Predicate) String() string { return p.Op.String() + " " + p.Const.String() }
+func (p *Predicate) String() string {
+	if p.Op == IsErr {
+		return p.Op.String()
+	}
+	return p.Op.String() + " " + p.Const.String()
+}
 
 // String returns the name of the argument.
 func (a *Arg) String() string { return a.Name.Name }

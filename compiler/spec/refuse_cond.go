@@ -23,6 +23,9 @@ func connective(word string) (string, bool) {
 	return op, ok
 }
 
+// isErrs are words for is-err.
+var isErrs = map[string]bool{"is_err": true, "iserr": true, "is_error": true}
+
 // badOp refuses an operator.
 func (p *parser) badOp() error {
 	err := Errorf(p.text, p.tok.at, "%s is not a comparison", p.tok)
@@ -37,6 +40,12 @@ func (p *parser) badOp() error {
 	default:
 		return err.WithHint("the comparisons are == != < <= > >= & ~")
 	}
+}
+
+// badIs refuses a word that begins with is.
+func (p *parser) badIs(at Span) error {
+	err := Errorf(p.text, at, "%s is not a comparison", Quote(p.text[at.Start:at.End]))
+	return err.WithHint("did you mean 'is-err'? it is written without blanks")
 }
 
 // badConstant refuses what stands behind an operator or a sign.
@@ -148,17 +157,20 @@ func (p *parser) badAfterTest(want, join string) error {
 	t := p.tok
 	item := p.last
 	tested := item != nil && item.Pred != nil
+	ofNumber := tested && item.Pred.Op != IsErr && item.Pred.Const.Kind == Integer
 	switch {
 	case tested && t.operator():
 		return p.secondOp(join)
-	case tested && t.kind == number && item.Pred.Const.Kind == Integer:
+	case ofNumber && t.kind == number:
 		return p.expected(want).WithHint("there are no blanks in a number")
-	case tested && units[t.text] != 0 && item.Pred.Const.Kind == Integer:
+	case ofNumber && units[t.text] != 0:
 		return p.expected(want).WithHint("there is no blank before a unit: %s%s", item.Pred.Const, t.text)
 	case tested && (t.is("->") || t.is(".") || t.is("[") || t.is("(")) && item.Pred.Const.Kind == Name:
 		return p.expected(want).WithHint("a value is compared with a constant, not with another value")
 	case item != nil && !tested && (t.kind == number || t.kind == quoted):
 		return p.expected("an operator, " + want)
+	case item != nil && !tested && isErrs[strings.ToLower(t.text)]:
+		return p.expected("an operator, " + want).WithHint("did you mean 'is-err'?")
 	case t.is(":") && !tested && item != nil:
 		return p.expected(want).WithHint("a value has one format")
 	case t.is(":"):

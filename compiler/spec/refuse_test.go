@@ -9,6 +9,42 @@ import (
 // refused is every way to get a spec wrong that people are known to find, with
 // all that they are told.
 var refused = []struct{ spec, want string }{
+	// Error pointers.
+	{"f(return is)", `
+'is' is not a comparison
+  f(return is)
+           ^^
+  did you mean 'is-err'? it is written without blanks`},
+	{"f(a is - err)", `
+'is' is not a comparison
+  f(a is - err)
+      ^^
+  did you mean 'is-err'? it is written without blanks`},
+	{"f(a is-error)", `
+'is-error' is not a comparison
+  f(a is-error)
+      ^^^^^^^^
+  did you mean 'is-err'? it is written without blanks`},
+	{"f(a IS_ERR)", `
+expected an operator, ',' or ')', not 'IS_ERR'
+  f(a IS_ERR)
+      ^^^^^^
+  did you mean 'is-err'?`},
+	{"f if a is-err == 5", `
+a second comparison of one value
+  f if a is-err == 5
+                ^^
+  repeat the value: a is-err && a == ...`},
+	{"f if !a is-err", `
+in C this '!' belongs to 'a' alone
+  f if !a is-err
+       ^
+  write !(a is-err)`},
+	{"f(a is-err 5)", `
+expected ',' or ')', not '5'
+  f(a is-err 5)
+             ^`},
+
 	// No function, or more than one.
 	{"", `
 the spec is empty

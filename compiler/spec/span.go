@@ -19,7 +19,7 @@ func (i *Item) Span() Span {
 }
 
 // Span returns the place of the operator and the constant.
-func (p *Predicate) Span() Span { return Span{p.OpAt.Start, p.Const.At.End} }
+func (p *Predicate) Span() Span { return Span{p.OpAt.Start, max(p.OpAt.End, p.Const.At.End)} }
 
 // Span returns the place of the name.
 func (a *Arg) Span() Span { return a.Name.At }

@@ -118,7 +118,7 @@ type Not struct {
 type Predicate struct {
 	Op    Op
 	OpAt  Span
-	Const Constant
+	Const Constant // [IsErr] has none
 }
 
 // Ident is a name in the source text.
@@ -170,8 +170,9 @@ const (
 	Le
 	Gt
 	Ge
-	Mask // &: they have a bit in common
-	Glob // ~: the string matches the pattern, where * ? [a-z] [!a-z] are as in a shell
+	Mask  // &: they have a bit in common
+	Glob  // ~: the string matches the pattern, where * ? [a-z] [!a-z] are as in a shell
+	IsErr // is-err: the pointer is an error number, as IS_ERR has it
 )
 
 // Formats lists the formats that may stand behind a value.

@@ -4,6 +4,7 @@ package confine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +33,13 @@ func capabilities(to *[]uintptr) func(string) error {
 // dropCapabilities takes them from the bounding set: the command gets root's
 // capabilities out of it.
 func (r *restrictions) dropCapabilities() error {
-	for _, c := range r.drop {
+	drop := r.drop
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		if r.only != nil && !slices.Contains(r.only, c) {
+			drop = append(drop, c)
+		}
+	}
+	for _, c := range drop {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			return fmt.Errorf("drop capability %d: %w", c, err)
 		}

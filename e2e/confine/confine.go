@@ -3,10 +3,12 @@
 // Package confine is a command that runs another one with less than the guest
 // has: fewer capabilities, less memory, files that are missing.
 //
-//	confine [-drop CAP,...] [-user UID [-keep CAP,...]] [-memlock BYTES] [-memory BYTES]
+//	confine [-root DIR] [-drop CAP,...] [-only CAP,...] [-user UID [-keep CAP,...]] [-memlock BYTES] [-memory BYTES]
 //	        [-hide DIR]... [-empty FILE]... [-no SYSCALL] [-stdout FILE] COMMAND ARGS...
 //
-// The command replaces confine: it has its process id.
+// With -root the command is in DIR as in a container: procfs and a sysfs that
+// cannot be written are mounted there, and nothing else. The command replaces
+// confine: it has its process id.
 package confine
 
 import (
@@ -26,10 +28,12 @@ import (
 type restrictions struct {
 	stdout  string
 	memory  uint64   // of a cgroup
+	root    string   // directory that becomes the root
 	hide    []string // directories that become empty
 	empty   []string // files that become empty
 	memlock uint64
 	drop    []uintptr // capabilities that root does without
+	only    []uintptr // capabilities that root keeps; nil: all others
 	user    int
 	keep    []uintptr // capabilities that the user has nevertheless
 	no      string    // system call that is not permitted
@@ -55,7 +59,7 @@ func run(args []string) error {
 		return err
 	}
 	for _, apply := range []func() error{
-		r.redirect, r.limitMemory, r.hideFiles, r.limitLocked, r.dropCapabilities, r.becomeUser, r.forbidCall,
+		r.redirect, r.limitMemory, r.hideFiles, r.enterRoot, r.limitLocked, r.dropCapabilities, r.becomeUser, r.forbidCall,
 	} {
 		if err := apply(); err != nil {
 			return err
@@ -76,10 +80,12 @@ func parse(args []string) (*restrictions, []string, error) {
 	}
 	flags.StringVar(&r.stdout, "stdout", "", "file to write to")
 	flags.Uint64Var(&r.memory, "memory", 0, "bytes that a cgroup allows")
+	flags.StringVar(&r.root, "root", "", "directory that becomes the root")
 	flags.Func("hide", "directory to hide", list(&r.hide))
 	flags.Func("empty", "file to empty", list(&r.empty))
 	flags.Uint64Var(&r.memlock, "memlock", 0, "RLIMIT_MEMLOCK")
 	flags.Func("drop", "capabilities", capabilities(&r.drop))
+	flags.Func("only", "capabilities", capabilities(&r.only))
 	flags.IntVar(&r.user, "user", 0, "user id")
 	flags.Func("keep", "capabilities", capabilities(&r.keep))
 	flags.StringVar(&r.no, "no", "", "system call")

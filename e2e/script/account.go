@@ -17,8 +17,8 @@ func account(ts *testscript.TestScript, args []string) {
 	shown := textEvents(text, args[1]) + jsonEvents(text, args[1])
 	lost := 0
 	reported := regexp.MustCompile(`lost (\d+) events of ` + regexp.QuoteMeta(args[1]) + `\b`)
-	if m := reported.FindStringSubmatch(messages); m != nil {
-		lost, _ = strconv.Atoi(m[1]) // digits only
+	if all := reported.FindAllStringSubmatch(messages, -1); len(all) > 0 {
+		lost, _ = strconv.Atoi(all[len(all)-1][1]) // digits only; the last one has them all
 	}
 	ts.Logf("%d shown, %d lost", shown, lost)
 	if shown == 0 || lost == 0 {

@@ -21,7 +21,10 @@
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
 //	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
 //	hits NAME N                               NAME's FILTER was true N times, as in events
-//	jq [-rsn] FILTER FILE                     write to stdout what jq's FILTER makes of FILE
+//	exec jq [OPTION...] FILTER [FILE]         what jq makes of FILE, or of stdin
+//	like FILE WANTED                          compare two files; <...> in the second is any part of a line
+//	daytime VAR                               remember the time
+//	daytime VAR OUT                           each line of OUT begins with a time of day since then
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
 //	wakeups -most N TIME OUT...               each ksnoop is woken at most so often meanwhile
@@ -78,9 +81,10 @@ func Params(dir string) (testscript.Params, error) {
 			"functions":    positive(functions),
 			"normalize":    positive(normalize),
 			"await":        positive(await),
+			"daytime":      positive(daytime),
 			"kprobe":       positive(kprobe),
 			"hits":         positive(hits),
-			"jq":           positive(filter),
+			"like":         positive(like),
 			"status":       positive(status),
 			"peak":         positive(peak),
 			"wakeups":      positive(wakeups),

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/jq"
 )
 
 func TestCondition(t *testing.T) {
@@ -27,6 +29,8 @@ func TestCondition(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"jq": jq.Main}) }
 
 // TestCommands runs the commands that need no guest.
 func TestCommands(t *testing.T) {

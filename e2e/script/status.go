@@ -10,18 +10,20 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// status fails the script unless a command ends with a status.
+// status runs a command, which must end with a certain exit status. What it
+// prints is there for the commands stdout and stderr.
 func status(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) > 1, "status N COMMAND...")
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	cmd := exec.Command(args[1], args[2:]...)
-	out, err := cmd.CombinedOutput()
+	got := 0
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
 		ts.Fatalf("run %s: %v", args[1], err)
 	}
-	if got := cmd.ProcessState.ExitCode(); got != want {
-		ts.Fatalf("status %d, want %d\n%s", got, want, out)
+	if got != want {
+		ts.Fatalf("status %d, want %d", got, want)
 	}
 }

@@ -44,7 +44,7 @@ func blocked(o *options) error {
 		return err
 	}
 	for _, tid := range tids {
-		if err := awaitRead(tid); err != nil {
+		if err := AwaitRead(tid); err != nil {
 			return err
 		}
 	}
@@ -81,8 +81,8 @@ func (o *options) inThreads(call func(i int) error) (tids []int, wait func() err
 	}, nil
 }
 
-// awaitRead waits until a thread sleeps in the read system call.
-func awaitRead(tid int) error {
+// AwaitRead waits until a thread sleeps in the read system call.
+func AwaitRead(tid int) error {
 	read := fmt.Appendf(nil, "%d ", unix.SYS_READ)
 	for {
 		syscall, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", tid))

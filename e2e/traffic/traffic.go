@@ -4,7 +4,7 @@
 // can count: each kind makes exactly n of them, with a known size, by raw
 // system calls. It prints nothing.
 //
-//	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE]
+//	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE] [-then FILE]
 //		[-comm NAME] [-cgroup DIRECTORY] [-uid N] [ARGUMENT]
 //
 // The Go runtime makes calls of its own at its start, so tests tell the calls
@@ -60,6 +60,7 @@ type options struct {
 	arg  string
 
 	pid, tid, wait string // see start
+	then           string // file to make after the last call
 
 	comm, cgroup string // see become
 	uid          int
@@ -97,6 +98,9 @@ func run(args []string) error {
 	if err := kind(o); err != nil {
 		return fmt.Errorf("make %s traffic: %w", name, err)
 	}
+	if o.then != "" {
+		return os.WriteFile(o.then, nil, 0o644)
+	}
 	return nil
 }
 
@@ -116,6 +120,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.hold, "hold", "", "file that the second process makes")
 	flags.IntVar(&o.ancestor, "ancestor", 0, "")
 	flags.StringVar(&o.wait, "wait", "", "file to wait for before the first call")
+	flags.StringVar(&o.then, "then", "", "file to make after the last call")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

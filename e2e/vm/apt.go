@@ -77,7 +77,17 @@ func (a *apt) packages(ctx context.Context, prefix string) ([]string, error) {
 // kernel downloads and unpacks the kernel and returns a directory with just
 // what Kernel.Dir holds.
 func (a *apt) kernel(ctx context.Context, release string, packages []string) (string, error) {
-	if err := a.download(ctx, kernelPackages(release, packages)); err != nil {
+	root, err := a.unpack(ctx, kernelPackages(release, packages))
+	if err != nil {
+		return "", err
+	}
+	kept := filepath.Join(a.dir, "kept")
+	return kept, keep(ctx, root, kept)
+}
+
+// unpack downloads packages and returns the directory in which their files are.
+func (a *apt) unpack(ctx context.Context, packages []string) (string, error) {
+	if _, err := a.run(ctx, "apt-get", append([]string{"download"}, packages...)...); err != nil {
 		return "", err
 	}
 	debs, err := filepath.Glob(filepath.Join(a.dir, "*.deb"))
@@ -90,8 +100,7 @@ func (a *apt) kernel(ctx context.Context, release string, packages []string) (st
 			return "", err
 		}
 	}
-	kept := filepath.Join(a.dir, "kept")
-	return kept, keep(ctx, root, kept)
+	return root, nil
 }
 
 // kernelPackages returns the packages that hold a kernel. Since 6.19
@@ -104,11 +113,6 @@ func kernelPackages(release string, packages []string) []string {
 		}
 	}
 	return names
-}
-
-func (a *apt) download(ctx context.Context, packages []string) error {
-	_, err := a.run(ctx, "apt-get", append([]string{"download"}, packages...)...)
-	return err
 }
 
 func (a *apt) run(ctx context.Context, name string, args ...string) (string, error) {

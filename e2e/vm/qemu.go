@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -30,17 +31,23 @@ func Check() error {
 
 // QEMU returns the path of QEMU, which it installs if it is missing.
 func QEMU(ctx context.Context) (string, error) {
-	path, err := exec.LookPath(qemu)
-	if !errors.Is(err, exec.ErrNotFound) {
+	return Install(ctx, qemu, "qemu-system-x86")
+}
+
+// Install returns the path of a program, whose package it installs if it is
+// missing. That takes root.
+func Install(ctx context.Context, program, pkg string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err == nil || !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
 	for _, args := range [][]string{
 		{"update"},
-		{"install", "-y", "--no-install-recommends", "qemu-system-x86"},
+		{"install", "-y", "--no-install-recommends", pkg},
 	} {
 		if _, err := output(exec.CommandContext(ctx, "apt-get", args...)); err != nil {
 			return "", err
 		}
 	}
-	return exec.LookPath(qemu)
+	return exec.LookPath(program)
 }

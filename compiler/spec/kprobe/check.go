@@ -14,7 +14,7 @@ func (p *parser) checkArg(item *spec.Item) error {
 	switch {
 	case all:
 		return fail("'$arg*' has no type").WithHint("the arguments have their own")
-	case isText(item.Value):
+	case spec.FetchesText(item.Value):
 		if t.Name != "string" || t.Count > 0 {
 			return fail("%s is a string, not %s", spec.Quote(name), t).WithHint("its type is string, and can be left out")
 		}

@@ -18,7 +18,7 @@ func (p *parser) takesText(f *spec.Field) bool {
 	case f.Of.Type != nil:
 		return f.Of.Type.IsText()
 	default:
-		return isText(f.Of.Value)
+		return spec.FetchesText(f.Of.Value)
 	}
 }
 
@@ -72,7 +72,7 @@ func (p *parser) checkTest(item *spec.Item, f *spec.Field) error {
 // checkFunctionTest refuses a test of NAME.function that has no meaning.
 func (p *parser) checkFunctionTest(pred *spec.Predicate, f *spec.Field) error {
 	switch width, _ := fieldBits(f); {
-	case f.Of != nil && (isText(f.Of.Value) || f.Of.Type != nil && width != 64):
+	case f.Of != nil && (spec.FetchesText(f.Of.Value) || f.Of.Type != nil && width != 64):
 		return p.errorf(f.Span(), "'%s' is no address of 64 bits", f.Name.Name)
 	case pred.Const.Kind != spec.Name && (pred.Const.Kind != spec.Integer || pred.Const.Neg):
 		return p.errorf(pred.Const.At, "a function is a name or an address, not %s", pred.Const.Text)
@@ -83,7 +83,7 @@ func (p *parser) checkFunctionTest(pred *spec.Predicate, f *spec.Field) error {
 // checkTextTest refuses a test of a string that has no meaning.
 func (p *parser) checkTextTest(pred *spec.Predicate, f *spec.Field) error {
 	switch width, _ := fieldBits(f); {
-	case f.As.Name != "" && f.Of != nil && (isText(f.Of.Value) || f.Of.Type != nil && width != 64):
+	case f.As.Name != "" && f.Of != nil && (spec.FetchesText(f.Of.Value) || f.Of.Type != nil && width != 64):
 		return p.errorf(f.Span(), "'%s' is no pointer of 64 bits", f.Name.Name)
 	case pred.Const.Kind != spec.String:
 		return p.errorf(pred.Const.At, "'%s' is a string, and %s is none", f, pred.Const.Text).

@@ -2,13 +2,12 @@ package kprobe
 
 import (
 	"errors"
-	"reflect"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
 // FuzzParse: a refused line gives a [*spec.Error] with a place in the line. An
@@ -31,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse(printed)
 		require.NoError(t, err)
 		require.Equal(t, printed, again.String())
-		require.Equal(t, bare(trace), bare(again))
+		require.Equal(t, spectest.Bare(trace), spectest.Bare(again))
 	})
 }
 
@@ -61,45 +60,8 @@ func FuzzParseFile(f *testing.F) {
 }
 
 func requirePlace(t *testing.T, err error) {
+	t.Helper()
 	var refusal *spec.Error
 	require.True(t, errors.As(err, &refusal))
-	require.NotEmpty(t, refusal.Msg)
-	require.GreaterOrEqual(t, refusal.At.Start, 0)
-	require.LessOrEqual(t, refusal.At.Start, refusal.At.End)
-	require.LessOrEqual(t, refusal.At.End, len(refusal.Text))
-	require.Regexp(t, onlyPrintable, err.Error())
-}
-
-var onlyPrintable = regexp.MustCompile(`^[ -~]+(\n[ -~]+)*$`)
-
-// bare takes from a tree what its text looked like: the places and the
-// constants as written.
-func bare(t *spec.Trace) *spec.Trace {
-	strip(reflect.ValueOf(t))
-	return t
-}
-
-func strip(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			strip(v.Elem())
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			strip(v.Index(i))
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[spec.Span]() {
-			v.SetZero()
-			return
-		}
-		for i := range v.NumField() {
-			if field := v.Field(i); v.Type().Field(i).Name == "Text" {
-				field.SetZero()
-			} else {
-				strip(field)
-			}
-		}
-	}
+	spectest.RequirePlace(t, err, refusal.Msg, refusal.Text, refusal.At.Start, refusal.At.End)
 }

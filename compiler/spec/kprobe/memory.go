@@ -86,21 +86,10 @@ func (p *parser) noParenthesis(offset spec.Span) error {
 
 // checkAddress refuses what has no address in it.
 func (p *parser) checkAddress(x spec.Expr) error {
-	if isText(x) {
+	if spec.FetchesText(x) {
 		return p.errorf(x.Span(), "%s is a string, not an address", spec.Quote(x.String()))
 	}
 	return nil
-}
-
-// isText reports whether a value is a string by itself.
-func isText(x spec.Expr) bool {
-	switch x := x.(type) {
-	case *spec.Builtin:
-		return x.Name.Name == "comm"
-	case *spec.Immediate:
-		return x.Const.Kind == spec.String
-	}
-	return false
 }
 
 func (p *parser) unclosed() error {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A file of probes: every spec in it is checked, under its name.
+func TestCheckProbeFile(t *testing.T) {
+	dir := checkedKernels(t)
+	probes := filepath.Join(dir, "tcp.probes")
+	write := func(require1, text string) {
+		require.NoError(t, os.WriteFile(probes, []byte("ksnoop-probes 1\nsuite s\n"+require1+"\nrun true\n"+text), 0o644))
+	}
+	const text = `
+assert same      same(file->flags > 5)                    never
+assert renamed   any-of {account_io __account_io}(file)   at-least 1
+assert balanced  inlined() ~ gone()                       difference <= 10
+assert stack     -s same gone inlined                     at-least 1
+metric counted   same(count)                              sum
+evidence same    same(file->pos)                          last 5
+`
+	write("require func same", text)
+	status, stdout, stderr := checked(t, dir, probes)
+	require.Equal(t, exitFailure, status, stderr)
+	require.Equal(t, `
+  SPEC              old  new
+  same              ok   ok
+  renamed           ok   ok
+  balanced          ok   no function
+  stack             ok   no function
+  counted           ok   no argument
+  evidence of same  ok   type
+
+new: balanced: there is no function gone in this kernel
+new: stack: there is no function gone in this kernel
+new: counted: same has no argument 'count' (it has idmap, file)
+new: evidence of same: struct file has no member 'pos'
+`[1:], stdout)
+	for _, requires := range []string{"require func gone", "require btf struct file\nrequire func gone"} {
+		write(requires, text)
+		status, stdout, stderr = checked(t, dir, probes)
+		require.Zero(t, status, stdout+stderr)
+		require.Contains(t, stdout, "  evidence of same  ok   skip\n")
+		require.Contains(t, stdout, "new: counted: the file requires func gone: there is no function gone in this kernel\n")
+	}
+	write("require btf union file", text)
+	status, stdout, _ = checked(t, dir, probes)
+	require.Zero(t, status)
+	require.Contains(t, stdout, "old, new: same: the file requires btf union file\n")
+	write("require kernel >= 6.12", text)
+	status, stdout, _ = checked(t, dir, "--kernel-features", "6.18", "--kernel-features", "6.1", "-o", "ktap", probes)
+	require.Zero(t, status)
+	require.Contains(t, stdout, "ok 12 check.evidence of same on new # SKIP the file requires kernel >= 6.12, and this is 6.1")
+	write("", "assert\n")
+	status, stdout, stderr = checked(t, dir, probes)
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "tcp.probes:5:")
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// evidence is the last events for an assertion or a metric, as compact lines.
+type evidence struct {
+	mu   sync.Mutex // units write to it at once
+	last int
+	kept []string
+	seen uint64
+	lost uint64 // events that the ring buffer had no room for
+}
+
+// collect begins to read the evidence of a unit.
+func (t *tester) collect(u *testUnit) {
+	u.shows = map[*spec.Trace]*evidence{}
+	for _, c := range t.counted {
+		if c.last == 0 || c.skip != "" || c.err != nil || c.sides[0].unit != u {
+			continue
+		}
+		e := t.shown[c.name]
+		if e == nil {
+			e = &evidence{}
+			t.shown[c.name] = e
+		}
+		e.last = max(e.last, c.last)
+		for _, trace := range c.sides[0].traces {
+			u.shows[trace] = e
+		}
+	}
+	names := &symbols{read: t.kernel.Symbols, stderr: t.cli.stderr}
+	lines := newCompact(btfdump.Options{Compact: true, EmitStrings: true}, names)
+	u.shown = make(chan error, 1)
+	go func() { u.shown <- readEvidence(u.session, lines, u.shows) }()
+}
+
+// readEvidence reads events until the session is stopped.
+func readEvidence(session *runtime.Session, lines *compactPrinter, of map[*spec.Trace]*evidence) error {
+	for ev := new(runtime.Event); ; {
+		switch err := session.Read(ev); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, runtime.ErrWoken):
+			continue
+		case err != nil:
+			return err
+		}
+		lines.text = lines.text[:0]
+		if err := lines.event(ev); err != nil {
+			return err
+		}
+		if e := of[ev.Probe.Asked]; e != nil {
+			e.keep(strings.TrimRight(string(lines.text), "\n"))
+		}
+	}
+}
+
+// keep keeps a line, in the place of the oldest if there are enough.
+func (e *evidence) keep(line string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.seen++
+	if len(e.kept) == e.last {
+		e.kept = e.kept[1:]
+	}
+	e.kept = append(e.kept, line)
+}
+
+// collected waits until all evidence of a unit is read, and counts what was lost.
+func (u *testUnit) collected() error {
+	if u.shown == nil {
+		return nil
+	}
+	tallies, err := u.session.Tallies()
+	if err := errors.Join(<-u.shown, err); err != nil {
+		return err
+	}
+	for _, t := range tallies {
+		if e := u.shows[t.Probe.Asked]; e != nil {
+			e.lost += t.Lost
+		}
+	}
+	return nil
+}
+
+// lines are what is shown of it.
+func (e *evidence) lines() []string {
+	var lines []string
+	for _, line := range e.kept {
+		lines = append(lines, "evidence: "+strings.TrimLeft(line, " "))
+	}
+	if e.lost > 0 {
+		lines = append(lines, fmt.Sprintf("evidence: %d events of %d were lost, as the ring buffer was full", e.lost, e.lost+e.seen))
+	}
+	return lines
+}
+
+// testStop ends a test at a signal.
+type testStop struct {
+	units []*testUnit
+	over  chan struct{}
+	once  sync.Once
+	asked atomic.Bool
+}
+
+// Stop lets the test go on to its end.
+func (s *testStop) Stop() error {
+	s.once.Do(func() {
+		s.asked.Store(true)
+		close(s.over)
+	})
+	return nil
+}
+
+// RemoveEvents is as that of a session.
+func (s *testStop) RemoveEvents() error {
+	var errs []error
+	for _, u := range s.units {
+		errs = append(errs, u.session.RemoveEvents())
+	}
+	return errors.Join(errs...)
+}

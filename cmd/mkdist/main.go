@@ -1,0 +1,77 @@
+// Mkdist makes what users install from built binaries: archives, packages with
+// a bill of materials, and a container image. Equal sources, version and time
+// give equal bytes. It is run by the Makefile:
+//
+//	mkdist [-dist DIR] [-source DIR] -version VERSION -time SECONDS packages|image
+//
+// The binaries are ksnoop-linux-ARCH in the directory that the results go to.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// dist is what to make, and of what.
+type dist struct {
+	dir     string // of the binaries and the results
+	source  string // the repository
+	version string // as git describes it
+	time    time.Time
+	arches  []string
+	ref     string // the image's name
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "mkdist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	d, what, err := parse(args)
+	if err != nil {
+		return err
+	}
+	switch what {
+	case "packages":
+		err = d.packages()
+	case "image":
+		err = d.image()
+	default:
+		err = fmt.Errorf("make %q: it must be packages or image", what)
+	}
+	if err != nil {
+		return err
+	}
+	return d.sums()
+}
+
+// parse reads the command line. The defaults are those of go run -C.
+func parse(args []string) (*dist, string, error) {
+	d := &dist{}
+	flags := flag.NewFlagSet("mkdist", flag.ContinueOnError)
+	flags.StringVar(&d.dir, "dist", "../../dist", "directory of the binaries and the results")
+	flags.StringVar(&d.source, "source", "../..", "the repository")
+	flags.StringVar(&d.version, "version", "", "version, as git describes it")
+	flags.StringVar(&d.ref, "ref", "localhost/ksnoop:latest", "name of the image")
+	arches := flags.String("arches", "amd64,arm64", "architectures")
+	seconds := flags.Int64("time", 0, "time of all files, in seconds since 1970")
+	if err := flags.Parse(args); err != nil {
+		return nil, "", err
+	}
+	if d.version == "" || *seconds == 0 || flags.NArg() != 1 {
+		return nil, "", errors.New("want -version VERSION -time SECONDS, and packages or image")
+	}
+	d.time, d.arches = time.Unix(*seconds, 0).UTC(), strings.Split(*arches, ",")
+	return d, flags.Arg(0), nil
+}
+
+// binary is the path of the built program.
+func (d *dist) binary(arch string) string { return filepath.Join(d.dir, "ksnoop-linux-"+arch) }

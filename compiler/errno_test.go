@@ -1,0 +1,25 @@
+package compiler
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every number has one name that is no alias.
+func TestErrnoName(t *testing.T) {
+	names := map[uint64]int{}
+	for name, n := range errnos {
+		if !errnoAliases[name] {
+			names[n]++
+		}
+		require.Equal(t, n, errnos[ErrnoName(n)], name)
+	}
+	for n, count := range names {
+		require.Equal(t, 1, count, n)
+	}
+	require.Equal(t, "ENETUNREACH", ErrnoName(101))
+	require.Equal(t, "EAGAIN", ErrnoName(11))
+	require.Empty(t, ErrnoName(0))
+	require.Empty(t, ErrnoName(4095))
+}

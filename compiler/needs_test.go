@@ -1,0 +1,52 @@
+package compiler
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+)
+
+// What specs need, and which need it cannot be said of.
+func TestFewNeeds(t *testing.T) {
+	stacks := []string{"thread_union", "task_struct"}
+	for text, want := range map[string]*Needs{
+		"vfs_read": {Types: []string{"vfs_read", "vfs_read_impl"}, Functions: []string{"vfs_read"}, Variants: []string{"vfs_read_impl"}},
+		"f(a->b.c[1] > 3, (struct d *)e, *a, return == -EPERM) if a->g != NULL && !$pid": {
+			Types: []string{"f", "f_impl", "d"}, Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+		},
+		"tp:switch(prev)":                {Types: []string{"btf_trace_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
+		"vfs_*":                          nil, // any function
+		"f.isra.0":                       nil, // any suffix
+		"dummy:f":                        nil,
+		"f(@jiffies)":                    nil, // variables
+		"f(a == SOME_ENUMERATOR)":        nil, // any enum
+		"f(a) if a == 1 || b == PERHAPS": nil,
+		"p:x f a=$arg1":                  nil,
+		"___f":                           nil,
+	} {
+		trace, err := kprobe.ParseAny(text)
+		require.NoError(t, err, text)
+		got, ok := FewNeeds([]*spec.Trace{trace})
+		require.Equal(t, want != nil, ok, text)
+		if want != nil {
+			want.Types = append(stacks[:2:2], want.Types...)
+			slices.Sort(want.Types)
+			slices.Sort(want.Members)
+			require.Equal(t, *want, got, text)
+		}
+	}
+}
+
+// What several specs need is there once: a function that is there twice would
+// be two of one name.
+func TestFewNeedsOnce(t *testing.T) {
+	got, ok := FewNeeds(parseAll(t, "f(a->b)", "f(a->b, return)", "f"))
+	require.True(t, ok)
+	require.Equal(t, Needs{
+		Types: []string{"f", "f_impl", "task_struct", "thread_union"}, Members: []string{"b"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+	}, got)
+}

@@ -1,0 +1,106 @@
+package suite
+
+import "github.com/ksnoop/ksnoop/compiler/spec"
+
+// fits refuses a condition that is not about such specs.
+func (l *line) fits(a *Assert, subject spec.Span) error {
+	word := a.word()
+	switch {
+	case a.ofTwo() && a.Other == nil:
+		return l.errorf(subject, "'%s' compares two specs, and this is one", word).WithHint("write SPEC ~ SPEC %s", &a.Condition)
+	case !a.ofTwo() && a.Other != nil:
+		return l.errorf(subject, "'%s' is about one spec, and these are two", word).WithHint("two are compared with 'difference' or 'ratio'")
+	case len(a.Path) > 1 && !a.counts():
+		return l.errorf(subject, "'%s' is not about a stack", word).
+			WithHint("of a stack it is counted how often it is complete: never, at-least, at-most, exactly, count")
+	}
+	for _, t := range a.Path[0].AnyOf {
+		switch {
+		case a.timed():
+			return l.takesTime(t, subject, word)
+		case a.ofValue():
+			return l.changes(t, subject, word)
+		}
+	}
+	return nil
+}
+
+// takesTime refuses what has no duration.
+func (l *line) takesTime(t *spec.Trace, at spec.Span, word string) error {
+	switch {
+	case t.Tracepoint:
+		return l.errorf(at, "'%s' is about durations, and a tracepoint takes no time", word)
+	case t.Probe != nil && !t.Probe.Return:
+		return l.errorf(at, "'%s' is about durations, and this line is about the beginning of a call alone", word).
+			WithHint("a line with r is about the return as well")
+	}
+	return nil
+}
+
+// changes refuses what has no value both at entry and at return.
+func (l *line) changes(t *spec.Trace, at spec.Span, word string) error {
+	switch {
+	case t.Probe != nil, t.Tracepoint:
+		return l.errorf(at, "'%s' compares a value at entry and at return, and this has one of them", word).
+			WithHint("write a spec: FUNCTION(VALUE)")
+	case len(t.Items) != 1:
+		return l.errorf(at, "'%s' is about one value, and this spec has %s", word, values(t)).
+			WithHint("write FUNCTION(VALUE); conditions stand behind 'if'")
+	}
+	item := t.Items[0]
+	late := false
+	spec.Walk(item.Value, func(x spec.Expr) {
+		switch x := x.(type) {
+		case *spec.Return:
+			late = true
+		case *spec.Builtin:
+			late = late || x.Name.Name == "retval" || x.Name.Name == "duration"
+		}
+	})
+	if late {
+		return l.errorf(item.Span(), "'%s' has no value at entry, so that it could change", item.Value)
+	}
+	return nil
+}
+
+// oneValue refuses a metric of values that is not of one.
+func (l *line) oneValue(t *spec.Trace, at spec.Span, word string) error {
+	if len(t.Items) == 1 {
+		if _, all := t.Items[0].Value.(*spec.AllArgs); !all {
+			return nil
+		}
+	}
+	err := l.errorf(at, "'%s' is of one value, and this spec has %s", word, values(t))
+	if t.Probe == nil && t.Items != nil && len(t.Items) == 0 {
+		return err.WithHint("of durations, write %s($duration)", t.Target())
+	}
+	return err.WithHint("write FUNCTION(VALUE); conditions stand behind 'if'")
+}
+
+// values says how many values a spec has.
+func values(t *spec.Trace) string {
+	switch n := len(t.Items); {
+	case n == 0 && t.Probe == nil && t.Items == nil:
+		return "all of the function"
+	case n == 1 && t.Probe != nil:
+		return "all of the function"
+	case n == 0:
+		return "none"
+	default:
+		return number(uint64(n))
+	}
+}
+
+// timesCalls says whether a spec asks how long calls take.
+func timesCalls(s *Spec) bool {
+	timed := false
+	for _, t := range s.AnyOf {
+		for _, item := range t.AllItems() {
+			spec.Walk(item.Value, func(x spec.Expr) {
+				b, ok := x.(*spec.Builtin)
+				timed = timed || ok && b.Name.Name == "duration" && item.Pred != nil
+			})
+		}
+	}
+	return timed
+}

@@ -1,0 +1,219 @@
+package suite
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// verdict is what a condition comes to.
+type verdict struct {
+	status Status
+	text   string
+}
+
+// Judge says whether the condition holds of what was observed. It passes or
+// fails only if it would do so whatever the calls were of which nothing is
+// known; else it is an error, which is inconclusive.
+func (a *Assert) Judge(o Observed) Result {
+	v := a.verdict(&o)
+	r := Result{Name: a.Name, Status: v.status, Text: v.text, Line: a.From.Line, Fields: a.fields(&o)}
+	if v.status == Fail || v.status == Error {
+		r.Notes = a.notes(&o)
+	}
+	return r
+}
+
+func (a *Assert) verdict(o *Observed) verdict {
+	switch {
+	case o.Skip != "":
+		return verdict{Skip, o.Skip}
+	case o.Emulated && !o.AllowEmulated && a.Timed():
+		return verdict{Skip, "an emulated CPU says nothing of durations"}
+	}
+	switch a.Kind {
+	case Percentile:
+		return a.percentile(o)
+	case Max:
+		return a.max(o)
+	case Changed, Unchanged:
+		return a.changed(o)
+	case Difference, Ratio:
+		return a.balance(o)
+	default:
+		return a.count(o)
+	}
+}
+
+// Timed says whether a is about durations.
+func (a *Assert) Timed() bool {
+	timed := a.timed() || a.Other != nil && timesCalls(a.Other)
+	for _, s := range a.Path {
+		timed = timed || timesCalls(s)
+	}
+	return timed
+}
+
+// expected is the end of the text of a verdict that is no pass.
+func (a *Assert) expected() string { return ", expected " + a.Condition.String() }
+
+// unreached is the verdict if nothing is known to be wrong, but nothing was
+// there that could have been.
+func (a *Assert) unreached(text string) verdict {
+	if a.AllowUnreached {
+		return verdict{Pass, text}
+	}
+	return verdict{Error, text + a.expected()}
+}
+
+// range is how many calls may match, both included.
+func (c *Condition) limits() (low, high uint64) {
+	const most = ^uint64(0)
+	switch c.Kind {
+	case AtLeast:
+		return c.Low, most
+	case Changed:
+		return 1, most
+	case Never, Unchanged:
+		return 0, 0
+	default:
+		return c.Low, c.High
+	}
+}
+
+// count judges how many calls match.
+func (a *Assert) count(o *Observed) verdict {
+	text := fmt.Sprintf("matched %d of %d", o.Matched, o.Called)
+	if o.Called == 0 {
+		text = "not reached"
+	}
+	return a.within(&o.Counts, o.Matched, o.Called, text)
+}
+
+// changed judges how many calls have changed the value.
+func (a *Assert) changed(o *Observed) verdict {
+	compared := add(o.Changed, o.Unchanged)
+	text := fmt.Sprintf("changed in %d of %d", o.Changed, compared)
+	switch {
+	case o.Called == 0:
+		text = "not reached"
+	case compared == 0:
+		text = fmt.Sprintf("compared in none of %d", o.Called)
+	}
+	return a.within(&o.Counts, o.Changed, compared, text)
+}
+
+// within judges a number, of so many in which it could have been found.
+func (a *Assert) within(c *Counts, n, of uint64, text string) verdict {
+	low, high := a.limits()
+	switch {
+	case n > high, c.most(n) < low:
+		return verdict{Fail, text + a.expected()}
+	case n >= low && high == ^uint64(0): // more of them change nothing
+		return verdict{Pass, text}
+	case !c.sure():
+		return verdict{Error, c.unsure() + ": " + text + a.expected()}
+	case of == 0:
+		return a.unreached(text)
+	default:
+		return verdict{Pass, text}
+	}
+}
+
+// percentile judges by the bucket that the percentile is in.
+func (a *Assert) percentile(o *Observed) verdict {
+	samples := uint64(0)
+	var low, high uint64
+	if o.Histogram != nil {
+		samples = o.Histogram.Samples()
+		low, high, _ = o.Histogram.Quantile(a.Permille)
+	}
+	text := fmt.Sprintf("%s=%s of %d", a.word(), between(low, high), samples)
+	switch {
+	case samples == 0 && o.Called == 0:
+		text = "not reached"
+	case samples == 0:
+		text = fmt.Sprintf("measured none of %d", o.Called)
+	}
+	limit := uint64(a.Limit)
+	below, above := holds(a.Op, cmp.Compare(low, limit)), holds(a.Op, cmp.Compare(high, limit))
+	switch {
+	case !o.sure():
+		return verdict{Error, o.unsure() + ": " + text + a.expected()}
+	case o.Called == 0 && samples == 0:
+		return a.unreached(text)
+	case samples < a.Samples:
+		return verdict{Error, fmt.Sprintf("%s, expected min-samples %d", text, a.Samples)}
+	case below && above:
+		return verdict{Pass, text}
+	case !below && !above:
+		return verdict{Fail, text + a.expected()}
+	default:
+		return verdict{Error, text + " cannot be told from the limit" + a.expected()}
+	}
+}
+
+// max judges the longest duration, which more calls can only make longer.
+func (a *Assert) max(o *Observed) verdict {
+	text := fmt.Sprintf("max=%s of %d", duration64(o.Maximum), o.Matched)
+	limit := uint64(a.Limit)
+	longer := holds(a.Op, 1) // the condition is one of the long ones
+	met := holds(a.Op, cmp.Compare(o.Maximum, limit))
+	switch {
+	case o.Matched == 0 && o.Called == 0:
+		text = "not reached"
+	case o.Matched == 0:
+		text = fmt.Sprintf("measured none of %d", o.Called)
+	}
+	switch {
+	case o.Matched > 0 && met && longer:
+		return verdict{Pass, text}
+	case o.Matched > 0 && !met && !longer:
+		return verdict{Fail, text + a.expected()}
+	case !o.sure():
+		return verdict{Error, o.unsure() + ": " + text + a.expected()}
+	case o.Matched == 0:
+		return a.unreached(text)
+	case met:
+		return verdict{Pass, text}
+	default:
+		return verdict{Fail, text + a.expected()}
+	}
+}
+
+// quantiles are shown of a histogram in diagnostics.
+var quantiles = []struct {
+	name     string
+	permille uint64
+}{{"p50", 500}, {"p90", 900}, {"p95", 950}, {"p99", 990}, {"p99.9", 999}}
+
+// notes are the diagnostics.
+func (a *Assert) notes(o *Observed) []string {
+	note := func(path []*Spec, c *Counts) string { return c.name(path) + " " + c.String() }
+	first := note(a.Path, &o.Counts)
+	if o.First != nil {
+		first += " first=" + o.First.String()
+	}
+	notes := []string{first}
+	if a.Other != nil {
+		notes = append(notes, note([]*Spec{a.Other}, &o.Other))
+	}
+	if a.timed() && o.Histogram != nil && o.Histogram.Samples() > 0 {
+		notes = append(notes, spread(o.Histogram, between))
+	}
+	return notes
+}
+
+// spread shows the quantiles of a histogram.
+func spread(h *compiler.Histogram, show func(low, high uint64) string) string {
+	text := ""
+	for i, q := range quantiles {
+		low, high, _ := h.Quantile(q.permille)
+		if i > 0 {
+			text += " "
+		}
+		text += q.name + "=" + show(low, high)
+	}
+	return text
+}

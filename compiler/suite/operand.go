@@ -1,0 +1,109 @@
+package suite
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+var (
+	durationOps = map[string]spec.Op{"<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
+	allOps      = versionOps
+)
+
+// operands parses what belongs to a condition.
+func (l *line) operands(a *Assert, w word) (err error) {
+	c := &a.Condition
+	switch c.Kind {
+	case AtLeast:
+		c.Low, err = l.number("a number after 'at-least'")
+	case AtMost:
+		c.High, err = l.number("a number after 'at-most'")
+	case Exactly:
+		c.Low, err = l.number("a number after 'exactly'")
+		c.High = c.Low
+	case Count:
+		c.Low, c.High, err = l.span()
+	case Percentile, Max:
+		if c.Op, err = l.operator(durationOps, "< <= > >="); err == nil {
+			c.Limit, err = l.duration("a duration")
+		}
+	case Difference:
+		if c.Op, err = l.operator(allOps, "== != < <= > >="); err == nil {
+			c.N, err = l.number("a number")
+		}
+	case Ratio:
+		if c.Op, err = l.operator(allOps, "== != < <= > >="); err == nil {
+			c.Ratio, err = l.decimal()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return l.decides(c, spec.Span{Start: w.at.Start, End: l.pos})
+}
+
+// decides refuses a condition that always or never holds.
+func (l *line) decides(c *Condition, at spec.Span) error {
+	least := c.Kind == Difference && c.N == 0 || c.Kind == Ratio && c.Ratio.N == 0
+	switch {
+	case c.Kind == AtLeast && c.Low == 0, least && c.Op == spec.Ge:
+		return l.errorf(at, "'%s' always holds", c)
+	case least && c.Op == spec.Lt:
+		return l.errorf(at, "'%s' can never hold", c)
+	}
+	return nil
+}
+
+// number parses a number of calls.
+func (l *line) number(what string) (uint64, error) {
+	w := l.token()
+	n, err := strconv.ParseUint(w.text, 10, 64)
+	switch {
+	case w.text == "":
+		return 0, l.missing(what, w)
+	case !isNumber(w.text):
+		return 0, l.errorf(w.at, "%s is no number of calls", spec.Quote(w.text))
+	case err != nil:
+		return 0, l.errorf(w.at, "%s is out of range", spec.Quote(w.text))
+	}
+	return n, nil
+}
+
+// span parses the range of numbers of a count.
+func (l *line) span() (low, high uint64, err error) {
+	w := l.token()
+	first, last, ok := strings.Cut(w.text, "..")
+	if ok && isNumber(first) && isNumber(last) {
+		low, err = strconv.ParseUint(first, 10, 64)
+		if err == nil {
+			high, err = strconv.ParseUint(last, 10, 64)
+		}
+		switch {
+		case err != nil:
+			return 0, 0, l.errorf(w.at, "%s is out of range", spec.Quote(w.text))
+		case low > high:
+			return 0, 0, l.errorf(w.at, "no number is from %d to %d", low, high).WithHint("did you mean %d..%d?", high, low)
+		}
+		return low, high, nil
+	}
+	err = l.missing("a range after 'count'", w).WithHint("write count 3..5")
+	if isNumber(w.text) && l.end() {
+		err = l.errorf(w.at, "one number is no range").WithHint("write exactly %s", w.text)
+	}
+	return 0, 0, err
+}
+
+// decimal parses what a ratio is compared with.
+func (l *line) decimal() (Decimal, error) {
+	w := l.token()
+	d, ok := parseDecimal(w.text)
+	switch {
+	case w.text == "":
+		return d, l.missing("a number", w)
+	case !ok:
+		return d, l.errorf(w.at, "%s is no ratio", spec.Quote(w.text)).WithHint("write a number such as 2 or 0.95, of at most %d digits", mostDigits)
+	}
+	return d, nil
+}

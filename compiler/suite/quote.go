@@ -1,0 +1,68 @@
+package suite
+
+import "strings"
+
+// uncomment cuts a comment off a line: a # at its beginning or behind a blank,
+// outside of quotes.
+func uncomment(text string) string {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '#' && (i == 0 || isBlank(text[i-1])):
+			return text[:i]
+		case c == '"' || c == '\'':
+			i = closing(text, i)
+		}
+	}
+	return text
+}
+
+// closing returns where the quotes are closed that are opened at a place, or
+// the end of the text. A backslash takes the meaning from what is behind it.
+func closing(text string, open int) int {
+	for i := open + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case text[open]:
+			return i
+		}
+	}
+	return len(text)
+}
+
+// unquoted reads a word in which quotes may be around blanks. In them a
+// backslash stands before a quote or a backslash that is meant as such.
+func (l *line) unquoted() (w word, quoted bool, err error) {
+	l.skip()
+	start := l.pos
+	var text strings.Builder
+	for l.pos < len(l.text) && !isBlank(l.text[l.pos]) {
+		c := l.text[l.pos]
+		if c != '"' && c != '\'' {
+			text.WriteByte(c)
+			l.pos++
+			continue
+		}
+		end := closing(l.text, l.pos)
+		if end == len(l.text) {
+			open := l.since(l.pos)
+			open.at.End++
+			return w, false, l.errorf(open.at, "the string has no closing %c", c)
+		}
+		text.WriteString(unescape(l.text[l.pos+1 : end]))
+		l.pos, quoted = end+1, true
+	}
+	w = l.since(start)
+	w.text = text.String()
+	return w, quoted, nil
+}
+
+// unescape removes the backslashes before quotes and backslashes.
+func unescape(text string) string {
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\'`, `'`).Replace(text)
+}
+
+// quote is the opposite of unquoted.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}

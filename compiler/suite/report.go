@@ -1,0 +1,136 @@
+package suite
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// fields are what was observed, for programs. Durations are in ns.
+func (a *Assert) fields(o *Observed) []Field {
+	fields := []Field{{"condition", a.Condition.String()}, {"spec", PathText(a.Path)}}
+	if o.Skip != "" {
+		return fields
+	}
+	fields = append(fields, o.Counts.fields("")...)
+	if o.First != nil {
+		fields = append(fields, Field{"first", o.First.String()})
+	}
+	switch {
+	case a.Other != nil:
+		fields = append(fields, Field{"other_spec", a.Other.String()})
+		fields = append(fields, o.Other.fields("other_")...)
+	case a.ofValue():
+		fields = append(fields, Field{"changed", o.Changed}, Field{"unchanged", o.Unchanged})
+	case a.Kind == Max && o.Matched > 0:
+		fields = append(fields, Field{"max", o.Maximum})
+	case a.Kind == Percentile && o.Histogram != nil:
+		low, high, ok := o.Histogram.Quantile(a.Permille)
+		fields = append(fields, Field{"samples", o.Histogram.Samples()})
+		if ok {
+			fields = append(fields, Field{"low", low}, Field{"high", high})
+		}
+	}
+	return fields
+}
+
+func (c *Counts) fields(prefix string) []Field {
+	fields := []Field{
+		{prefix + "called", c.Called}, {prefix + "matched", c.Matched},
+		{prefix + "missed", c.Missed}, {prefix + "unreadable", c.Unreadable},
+	}
+	if c.Uncounted {
+		fields = append(fields, Field{prefix + "uncounted", true})
+	}
+	return fields
+}
+
+// Report is what was measured. It passes, unless there was nothing to observe.
+func (m *Metric) Report(o Observed) Result {
+	r := Result{Name: m.Name, Line: m.From.Line, Fields: []Field{{"metric", metricWords[m.Kind]}, {"spec", PathText(m.Path)}}}
+	if o.Skip != "" {
+		r.Status, r.Text = Skip, o.Skip
+		return r
+	}
+	r.Fields = append(r.Fields, o.Counts.fields("")...)
+	switch m.Kind {
+	case Sum:
+		r.Text = fmt.Sprintf("sum=%s of %d", o.Sum.number(), o.Matched)
+		r.Fields = append(r.Fields, Field{"sum", o.Sum.any()})
+	case Calls:
+		r.Text = fmt.Sprintf("count=%d of %d", o.Matched, o.Called)
+	case Histogram:
+		r.Text = fmt.Sprintf("values=%d", o.Matched)
+		if o.Histogram != nil && o.Histogram.Samples() > 0 {
+			r.Text = fmt.Sprintf("values=%d %s", o.Histogram.Samples(), spread(o.Histogram, numbers))
+		}
+	}
+	if unsure := o.unsure(); unsure != "" {
+		r.Text += " (" + unsure + ")"
+	}
+	return r
+}
+
+// number is v without the name of an error.
+func (v Value) number() string { return fmt.Sprint(v.any()) }
+
+// any is v as a number of Go.
+func (v Value) any() any {
+	if v.Signed {
+		return int64(v.Bits)
+	}
+	return v.Bits
+}
+
+// numbers prints the edges of a bucket.
+func numbers(low, high uint64) string {
+	if low == high {
+		return number(low)
+	}
+	return number(low) + ".." + number(high)
+}
+
+// between prints the edges of a bucket of durations.
+func between(low, high uint64) string {
+	if low == high {
+		return duration64(low)
+	}
+	return duration64(low) + ".." + duration64(high)
+}
+
+// duration64 prints ns for people.
+func duration64(ns uint64) string {
+	for _, unit := range units[2:] {
+		if of := uint64(unit.of); ns >= of {
+			return strconv.FormatFloat(float64(ns)/float64(of), 'f', -1, 64) + unit.name
+		}
+	}
+	return number(ns) + "ns"
+}
+
+// Exited is how the command has ended.
+type Exited struct {
+	Status   int // 128 and the number of the signal that it died of
+	Took     time.Duration
+	TimedOut bool
+}
+
+// Judge is the result of the command.
+func (r *Run) Judge(e Exited) Result {
+	seconds := e.Took.Seconds()
+	res := Result{
+		Name: RunName, Line: r.From.Line, Seconds: seconds,
+		Text: fmt.Sprintf("status=%d time=%.1fs", e.Status, seconds),
+	}
+	switch {
+	case e.TimedOut:
+		res.Status = Timeout
+		res.Text = fmt.Sprintf("time=%.1fs, expected timeout %s", seconds, duration(r.Timeout))
+	case e.Status != r.Status:
+		res.Status = Fail
+		res.Text += fmt.Sprintf(", expected status %d", r.Status)
+	}
+	res.Fields = []Field{{"status", e.Status}, {"seconds", math.Round(seconds*1000) / 1000}}
+	return res
+}

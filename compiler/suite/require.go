@@ -1,0 +1,101 @@
+package suite
+
+import (
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+var (
+	requireWords = []string{"kernel", "func", "btf"}
+	recordWords  = []string{"struct", "union", "enum", "typedef"}
+	versionOps   = map[string]spec.Op{"==": spec.Eq, "!=": spec.Ne, "<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
+)
+
+// require parses what the kernel must have.
+func (p *parser) require(l *line) (err error) {
+	r := &Require{From: l.from}
+	what, err := l.oneOf("something to require", requireWords)
+	if err != nil {
+		return err
+	}
+	switch what {
+	case "kernel":
+		r.Op, r.Version, err = l.kernel()
+	case "func":
+		r.Kind = RequireFunc
+		r.Name, err = l.symbol("the name of a function", true)
+	case "btf":
+		r.Kind = RequireBTF
+		if r.Record, err = l.oneOf("a kind of type", recordWords); err == nil {
+			r.Name, err = l.symbol("the name of a type", false)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.suite.Requires = append(p.suite.Requires, r)
+	return l.rest("what is required")
+}
+
+// kernel parses an operator and a version.
+func (l *line) kernel() (op spec.Op, v Version, err error) {
+	if op, err = l.operator(versionOps, "== != < <= > >="); err != nil {
+		return op, v, err
+	}
+	w := l.token()
+	v, ok := parseVersion(w.text)
+	switch {
+	case w.text == "":
+		return op, v, l.missing("the version of the kernel", w)
+	case !ok:
+		return op, v, l.errorf(w.at, "%s is no version of a kernel", spec.Quote(w.text)).WithHint("write 6.12 or 6.12.3")
+	}
+	return op, v, nil
+}
+
+// operator parses one of several comparisons.
+func (l *line) operator(ops map[string]spec.Op, list string) (spec.Op, error) {
+	w := l.token()
+	op, ok := ops[w.text]
+	if ok {
+		return op, nil
+	}
+	err := l.missing("a comparison", w)
+	switch {
+	case w.text == "=" && ops["=="] != 0:
+		return 0, err.WithHint("did you mean '=='?")
+	case w.text == "=<" || w.text == "=>":
+		return 0, err.WithHint("did you mean '%s='?", w.text[1:])
+	}
+	return 0, err.WithHint("the comparisons are %s", list)
+}
+
+// symbol parses the name of a function, perhaps with the module before it, or
+// of a type.
+func (l *line) symbol(what string, function bool) (string, error) {
+	w := l.word()
+	module, name, qualified := strings.Cut(w.text, ":")
+	if !qualified {
+		module, name = "m", w.text
+	}
+	switch {
+	case w.text == "":
+		return "", l.missing(what, w)
+	case !isSymbol(name, function), qualified && !function, !isSymbol("_"+module, false):
+		return "", l.errorf(w.at, "%s is not %s", spec.Quote(w.text), what)
+	}
+	return w.text, nil
+}
+
+// isSymbol reports whether a text is a C identifier, or if so allowed has the
+// dots of a compiler's copies.
+func isSymbol(text string, dots bool) bool {
+	for i := range len(text) {
+		c := text[i]
+		if c == '-' || c == '.' && !dots || !isName(c) || i == 0 && strings.IndexByte(digits+".", c) >= 0 {
+			return false
+		}
+	}
+	return text != ""
+}

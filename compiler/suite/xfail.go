@@ -1,0 +1,108 @@
+package suite
+
+import (
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// onWords are the places where a failure is expected, by their numbers.
+var onWords = []string{Always: "always", OnQEMU: "qemu", OnKernel: "kernel"}
+
+// xfail parses where an assertion is expected to fail.
+func (p *parser) xfail(l *line) (err error) {
+	x := &XFail{From: l.from}
+	if x.Name, err = p.use(l, true); err != nil {
+		return err
+	}
+	if w := l.token(); w.text != "on" {
+		return l.missing("'on'", w).WithHint(`write xfail %s on qemu "why"`, x.Name)
+	}
+	on, err := l.oneOf("a place", onWords)
+	if err != nil {
+		return err
+	}
+	switch on {
+	case "qemu":
+		x.On = OnQEMU
+	case "kernel":
+		x.On = OnKernel
+		if x.Op, x.Version, err = l.kernel(); err != nil {
+			return err
+		}
+	}
+	if x.Reason, err = l.reason(); err != nil {
+		return err
+	}
+	p.suite.XFails = append(p.suite.XFails, x)
+	return l.rest("the reason")
+}
+
+// reason parses a string that says why.
+func (l *line) reason() (string, error) {
+	if l.end() {
+		return "", l.missing("the reason", word{}).WithHint(`it stands in quotes: "emulated clock"`)
+	}
+	start := l.pos
+	if l.text[start] != '"' && l.text[start] != '\'' {
+		return "", l.errorf(l.word().at, "the reason is not in quotes").WithHint("write %s", quote(l.text[start:]))
+	}
+	w, _, err := l.unquoted()
+	if err != nil {
+		return "", err
+	}
+	if w.text == "" {
+		return "", l.errorf(w.at, "the reason is empty")
+	}
+	return w.text, nil
+}
+
+// String returns the line of x.
+func (x *XFail) String() string {
+	text := "xfail " + x.Name + " on " + onWords[x.On]
+	if x.On == OnKernel {
+		text += " " + x.Op.String() + " " + x.Version.String()
+	}
+	return text + " " + quote(x.Reason)
+}
+
+// Machine is where a suite runs.
+type Machine struct {
+	Release  string // of the kernel: 6.12.3-cloud-amd64
+	Emulated bool   // its CPU is
+}
+
+// holds says whether x is about a machine.
+func (x *XFail) holds(m Machine) bool {
+	switch x.On {
+	case OnQEMU:
+		return m.Emulated
+	case OnKernel:
+		return x.Version.Holds(x.Op, m.Release)
+	default:
+		return true
+	}
+}
+
+// Expected says whether an assertion is expected to fail on a machine, and why.
+func (s *Suite) Expected(name string, m Machine) (reason string, ok bool) {
+	for _, x := range s.XFails {
+		if x.Name == name && x.holds(m) {
+			return x.Reason, true
+		}
+	}
+	return "", false
+}
+
+// HasAssert says whether there is an assertion of that name; if not, near is one
+// that may be meant, or empty.
+func (s *Suite) HasAssert(name string) (near string, ok bool) {
+	names := func(yield func(string) bool) {
+		for _, a := range s.Asserts {
+			ok = ok || a.Name == name
+			if !yield(a.Name) {
+				return
+			}
+		}
+	}
+	near, _ = spec.Nearest(name, names)
+	return near, ok
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pages are of the ring buffers, for each CPU: room for what a flood writes, and
+// not so much more that the second one finds memory that is touched first.
+const pages = 512
+
+func ours(c *benchCase, args ...string) invocation {
+	args = append([]string{"trace", "--pages", fmt.Sprint(pages)}, args...)
+	return invocation{path: "/bin/ksnoop", args: append(args, c.ours...), tells: true, marker: eventsOf(c.functions)}
+}
+
+func bccs(c *benchCase) invocation {
+	return invocation{path: bccPath, args: append([]string{"-P", fmt.Sprint(pages)}, c.bcc...), marker: eventsOf(c.functions)}
+}
+
+func bpftrace(functions []string, args ...string) invocation {
+	return invocation{path: bpftracePath, args: args, marker: eventsOf(functions),
+		env: []string{fmt.Sprintf("BPFTRACE_PERF_RB_PAGES=%d", pages), "BPFTRACE_STRLEN=200"}}
+}
+
+// eventsOf matches once in each event of functions, in the text of any tracer.
+func eventsOf(functions []string) *regexp.Regexp {
+	return regexp.MustCompile(`\b(` + strings.Join(functions, "|") + `)[( ]`)
+}
+
+// A toll is what a tracer costs, in instructions.
+type toll struct {
+	kernel float64 // added to a call
+	user   float64 // for each event, by the tracer's process
+	paced  float64 // the same when it is woken for each event
+}
+
+// pacedCalls are made with so much time between them that each event is
+// printed before the next comes.
+const (
+	pacedCalls = 50
+	pace       = 5 * time.Millisecond
+)
+
+// toll measures a tracer: what it adds to calls while it is stopped itself, and
+// then what it does with their events. All of them must be shown: one that
+// loses events saves the work.
+func (b *benchmark) toll(t *testing.T, i invocation, c *benchCase) (cost toll, err error) {
+	m := b.meter(c, c.events > 0)
+	s := i.start(t)
+	if err := s.attached(); err != nil {
+		return toll{}, err
+	}
+	flood := m.loops * m.calls * c.events
+	for range 2 { // in the first round memory is touched for the first time
+		s.pause()
+		before := s.instructions()
+		spin()
+		cost.kernel = m.median() - m.nothing
+		s.resume()
+		cost.user = float64(s.instructions()-before) / float64(max(flood, 1))
+	}
+	want := 2 * flood
+	if c.events > 0 {
+		cost.paced = b.paced(s, c)
+		want += pacedCalls * c.events
+	}
+	events, err := s.end()
+	if err == nil && (events < want || events > want && !c.unfiltered) {
+		err = fmt.Errorf("%s prints %d events of %d", i.path, events, want)
+	}
+	return cost, err
+}
+
+func (b *benchmark) paced(s *subject, c *benchCase) float64 {
+	before := s.instructions()
+	for range pacedCalls {
+		b.calls[c.call]()
+		nap(pace)
+	}
+	return float64(s.instructions()-before) / float64(pacedCalls*c.events)
+}
+
+// tryBCC finds out whether bcc's ksnoop shows anything: 0.26 does not where
+// functions begin with endbr64.
+func (b *benchmark) tryBCC(t *testing.T) {
+	if _, err := os.Stat(bccPath); err != nil {
+		b.noBCC = err.Error()
+	} else if _, err := b.toll(t, bccs(&scalarCase), &scalarCase); err != nil {
+		b.noBCC = err.Error()
+	}
+	if b.noBCC != "" {
+		t.Log("bcc:", b.noBCC)
+	}
+}
+
+// meter counts the calls of a case: fewer if there must be room for events.
+func (b *benchmark) meter(c *benchCase, few bool) *meter {
+	m := &meter{call: b.calls[c.call], loops: 201, calls: 100}
+	if few {
+		m.loops, m.calls = 11, 20
+	}
+	spin()
+	m.nothing = m.median() // in loops of the same length: looking at the clock takes a share of each call
+	return m
+}
+
+// spin passes the time in which the Go runtime's own thread looks after this
+// process every 20 microseconds: it does so after each sleep, then ever less.
+func spin() {
+	for end := instructions() + 25*time.Millisecond.Nanoseconds(); instructions() < end; {
+	}
+}

@@ -1,0 +1,46 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRead(t *testing.T) {
+	steps, err := Read("# A page\n```sh file=a.sh\necho a\n```\n\n```console\n$ sh a.sh \\\n  twice\na\n# tracer: nop\n# ksnoop f\n```\n```console as=none with=kernels\n$ y\n```\n```\n$ not this\n```\n")
+	require.NoError(t, err)
+	require.Equal(t, []Step{
+		{Line: 2, File: "a.sh", Content: "echo a\n"},
+		{Line: 7, Command: "sh a.sh \\\n  twice", Output: "a\n# tracer: nop\n"},
+		{Line: 11, Command: "ksnoop f"},
+		{Line: 14, Command: "y", As: "none", With: "kernels"},
+	}, steps)
+	for page, want := range map[string]string{
+		"```console\nhello\n```\n":      "line 2: output before the first command",
+		"text\n```console\n$ x\nno end": "line 2: the fence has no end",
+	} {
+		_, err := Read(page)
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tc := range []struct {
+		page, printed string
+		want          bool
+	}{
+		{"", "", true},
+		{"", "x\n", false},
+		{"x\n", "", false},
+		{"pid 12  at 0xff12\n", "pid 3 at 0xa\n", true},
+		{"pid twelve\n", "pid 12\n", false},
+		{"a\n...\nb\n", "a\nx\ny\nb\n", true},
+		{"a\n...\nb\n", "a\nb\n", true},
+		{"a\n...\nb\n", "a\nx\n", false},
+		{"a ...\nb\n", "a and more\nb\n", true},
+		{"a.c\n", "abc\n", false},
+		{"a\n", "a\nb\n", false},
+	} {
+		require.Equal(t, tc.want, Match(tc.page, tc.printed), "%q %q", tc.page, tc.printed)
+	}
+}

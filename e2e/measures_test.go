@@ -1,0 +1,462 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+	"github.com/ksnoop/ksnoop/e2e/traffic"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// measured is a spec with what is kept of its calls.
+type measured struct {
+	spec string
+	what compiler.Measure
+}
+
+// testMeasures: what is counted of calls is exact, whatever becomes of records.
+func testMeasures(t *testing.T, k *kernel) {
+	t.Run("flood", func(t *testing.T) { measureFlood(t, k) })
+	for _, kind := range k.kinds(t) {
+		t.Run("values/"+string(kind), func(t *testing.T) { measureValues(t, k, kind) })
+		t.Run("changes/"+string(kind), func(t *testing.T) { measureChanges(t, k, kind) })
+		t.Run("durations/"+string(kind), func(t *testing.T) { measureDurations(t, k, kind) })
+		t.Run("chain/"+string(kind), func(t *testing.T) { measureChain(t, k, kind) })
+		t.Run("under way/"+string(kind), func(t *testing.T) { measureUnderWay(t, k, kind) })
+	}
+	t.Run("glob", func(t *testing.T) { measureGlob(t, k) })
+	t.Run("tracepoint", func(t *testing.T) { measureTracepoint(t, k) })
+	t.Run("module", measureModule)
+	t.Run("misses", func(t *testing.T) { measureMisses(t, k) })
+}
+
+// measure puts specs, and lines of kprobe_events, in place.
+func (k *kernel) measure(t *testing.T, w compiler.Wishes, opts compiler.Options, specs ...measured) *tracer {
+	w.Measures = map[*spec.Trace]compiler.Measure{}
+	var traces []*spec.Trace
+	for _, s := range specs {
+		trace, err := kprobe.ParseAny(s.spec)
+		require.NoError(t, err)
+		w.Measures[trace] = s.what
+		traces = append(traces, trace)
+	}
+	target := k.target()
+	plan, err := compiler.ResolveAll(traces, target, w)
+	require.NoError(t, err)
+	if opts.RingBytes == 0 {
+		opts.RingBytes = 4096
+	}
+	opts.Features, opts.Arch = target.Features, target.Arch
+	unit, err := compiler.Compile(plan.Probes, opts)
+	require.NoError(t, err)
+	session, err := runtime.Load(unit, k.Kernel)
+	require.NoError(t, err, "%+v", refusal(err))
+	t.Cleanup(func() { session.Close() })
+	n, err := session.Attach()
+	var refused *runtime.AttachError
+	if !errors.As(err, &refused) || !refused.Probe.OfGlob {
+		require.NoError(t, err)
+	}
+	require.NotZero(t, n)
+	return &tracer{session}
+}
+
+// measured stops the session and is what it has counted.
+func (tr *tracer) measured(t *testing.T) []runtime.Measured {
+	require.NoError(t, tr.Stop())
+	all, err := tr.Measured()
+	require.NoError(t, err)
+	return all
+}
+
+// fixed leaves of what was measured what does not depend on when.
+func fixed(all []runtime.Measured) []runtime.Measured {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Event, all[i].First = nil, nil
+	}
+	return all
+}
+
+// measureFlood makes a million calls in several threads. What is counted of them
+// does not depend on the ring buffer, which most records find full.
+func measureFlood(t *testing.T, k *kernel) {
+	const users = 4
+	specs := []measured{
+		{"generic_file_llseek_size(offset > 1)", compiler.Calls},
+		{"generic_file_llseek_size(return > 2)", compiler.Calls},
+		{"generic_file_llseek_size(offset > 1, return > 2)", compiler.Calls},
+		{"generic_file_llseek_size(offset)", compiler.Values},
+		{"generic_file_llseek_size(offset)", compiler.NoMeasure},
+	}
+	small := k.measure(t, compiler.Wishes{}, compiler.Options{}, specs...)
+	large := k.measure(t, compiler.Wishes{}, compiler.Options{RingBytes: ringBytes}, specs...)
+	threads(t, users, func(int) error { return seekOn(floodCalls/users, func(i int) int64 { return int64(i % 4) }) })
+	got := small.measured(t)
+	require.Zero(t, small.missed(t)+large.missed(t), "the default kind misses nothing here")
+	require.Equal(t, fixed(got), fixed(large.measured(t)))
+	for i, matched := range []uint64{floodCalls / 2, floodCalls / 4, floodCalls / 4, floodCalls} {
+		require.Equal(t, matched, got[i].Matched, specs[i].spec)
+		require.Equal(t, uint64(floodCalls), got[i].Called(), specs[i].spec)
+	}
+	require.Equal(t, uint64(floodCalls), got[3].Samples())
+	require.Equal(t, runtime.NewInt(floodCalls/4*(0+1+2+3)), got[3].Sum)
+	lost := small.counters(t).Lost
+	require.Greater(t, lost, uint64(floodCalls/2), "the ring buffer is to be too small")
+	t.Logf("%d of %d records lost, and no call", lost, floodCalls)
+}
+
+// seekOn makes calls of generic_file_llseek_size, which nobody else does here,
+// with one file. They return the offset or, if it is negative, -EINVAL.
+func seekOn(n int, offset func(i int) int64) error {
+	fd, err := unix.MemfdCreate("seek", 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for i := range n {
+		at := offset(i)
+		if got, err := unix.Seek(fd, at, unix.SEEK_SET); err == nil && got != at || err != nil && (err != unix.EINVAL || at >= 0) {
+			return fmt.Errorf("seek to %d: %d, %w", at, got, err)
+		}
+	}
+	return nil
+}
+
+// measureValues: sums, extremes and histograms of numbers with a sign, of both
+// sides; and what is counted and what was missed are all calls.
+func measureValues(t *testing.T, k *kernel, kind compiler.Kind) {
+	const calls = 20_000
+	offset := func(i int) int64 { return (int64(i*7919)%2001 - 1000) << (i % 40) }
+	result := func(i int) int64 {
+		if offset(i) < 0 {
+			return -int64(unix.EINVAL)
+		}
+		return offset(i)
+	}
+	want := []runtime.Measured{expect(calls, offset), expect(calls, result), expect(calls, offset)}
+	specs := []measured{
+		{"generic_file_llseek_size(offset)", compiler.Values},
+		{"generic_file_llseek_size(return)", compiler.Values},
+		{"generic_file_llseek_size(offset) if return >= 0 || return < 0", compiler.Values}, // kept until return
+	}
+	if kind == compiler.Fentry && k.target().Features.Preemptible {
+		specs = specs[:2]
+	}
+	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{}, specs...)
+	require.NoError(t, seekOn(calls, offset))
+	missed := tr.missed(t)
+	for i, m := range tr.measured(t) {
+		require.LessOrEqual(t, calls-m.Called(), missed, specs[i].spec)
+		require.Equal(t, m.Matched, m.Samples())
+		if missed > 0 {
+			continue
+		}
+		require.Equal(t, want[i].Counters, m.Counters, specs[i].spec)
+		require.True(t, *want[i].Histogram == *m.Histogram, specs[i].spec)
+		require.True(t, *want[i].Negative == *m.Negative, specs[i].spec)
+		require.Equal(t, []runtime.Int{want[i].Sum, *want[i].Min, *want[i].Max}, []runtime.Int{m.Sum, *m.Min, *m.Max}, specs[i].spec)
+		require.True(t, m.First.Read)
+	}
+}
+
+// expect is what should be measured of numbers.
+func expect(calls int, number func(i int) int64) runtime.Measured {
+	m := runtime.Measured{Histogram: new(compiler.Histogram), Negative: new(compiler.Histogram)}
+	least, most := number(0), number(0)
+	for i := range calls {
+		v := number(i)
+		m.Sum = m.Sum.Add(runtime.NewInt(v))
+		least, most = min(least, v), max(most, v)
+		if v < 0 {
+			m.Negative.Add(uint64(-v))
+		} else {
+			m.Histogram.Add(uint64(v))
+		}
+	}
+	low, high := runtime.NewInt(least), runtime.NewInt(most)
+	m.Min, m.Max = &low, &high
+	m.Matched = uint64(calls)
+	return m
+}
+
+// measureChanges: calls that change a member, that do not, and what cannot be
+// read.
+func measureChanges(t *testing.T, k *kernel, kind compiler.Kind) {
+	if kind == compiler.Fentry && k.target().Features.Preemptible {
+		return // refused, as all that joins both sides
+	}
+	const calls = 8000
+	specs := []measured{
+		{"generic_file_llseek_size(file->f_pos)", compiler.Changes},
+		{"generic_file_llseek_size(file->f_flags)", compiler.Changes},
+		{"generic_file_llseek_size(file->f_path)", compiler.Changes}, // a record
+		{"generic_file_llseek_size(file->f_pos) if return == 3", compiler.Changes},
+		{"vfs_read(*pos) if count == 77", compiler.Changes},
+	}
+	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{}, specs...)
+	require.NoError(t, seekOn(calls, func(i int) int64 { return int64(i / 2 % 4) }))
+	read77(t)
+	missed := tr.missed(t)
+	want := [][3]uint64{
+		{calls/2 - 1, calls/2 + 1, 0}, // the first one seeks where the file is
+		{0, calls, 0},
+		{0, calls, 0},
+		{calls / 8, calls / 8, 0},
+		{1, 1, 1}, // a file, a device, a pipe
+	}
+	for i, m := range tr.measured(t) {
+		require.Equal(t, m.Matched, m.Changed+m.Unchanged+m.Unread)
+		if missed == 0 {
+			require.Equal(t, want[i], [3]uint64{m.Changed, m.Unchanged, m.Unread}, specs[i].spec)
+		}
+	}
+}
+
+// read77 reads 77 bytes of a file, of a device and of a pipe, which has no
+// position.
+func read77(t *testing.T) {
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], 0))
+	_, err := unix.Write(pipe[1], []byte("text"))
+	require.NoError(t, err)
+	for _, path := range []string{"/init", "/dev/zero"} {
+		fd, err := unix.Open(path, unix.O_RDONLY, 0)
+		require.NoError(t, err)
+		defer unix.Close(fd)
+		n, err := unix.Read(fd, make([]byte, 77))
+		require.NoError(t, err)
+		require.Equal(t, 77, n)
+	}
+	_, err = unix.Read(pipe[0], make([]byte, 77))
+	require.NoError(t, err)
+	unix.Close(pipe[0])
+	unix.Close(pipe[1])
+}
+
+// measureDurations: a sleep takes in the kernel at least what is asked for, and
+// at most what the caller sees.
+func measureDurations(t *testing.T, k *kernel, kind compiler.Kind) {
+	if kind == compiler.Fentry && k.target().Features.Preemptible {
+		return
+	}
+	const sleeps = 40
+	sleeper := newCaller(t)
+	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{TID: sleeper.tid}, measured{"hrtimer_nanosleep", compiler.Durations})
+	var asked, seen []uint64
+	sleeper.do(func() {
+		for i := range sleeps {
+			ns := uint64(i*i%sleeps+1) * 100_000
+			asked, seen = append(asked, ns), append(seen, sleep(t, ns))
+		}
+	})
+	missed := tr.missed(t)
+	m := tr.measured(t)[0]
+	require.Equal(t, m.Matched, m.Samples())
+	require.LessOrEqual(t, sleeps-m.Matched, missed)
+	if missed > 0 {
+		return // of unknown calls
+	}
+	requireBetween(t, total(asked), m.Sum, total(seen))
+	requireBetween(t, runtime.NewUint(slices.Min(asked)), *m.Min, runtime.NewUint(slices.Min(seen)))
+	requireBetween(t, runtime.NewUint(slices.Max(asked)), *m.Max, runtime.NewUint(slices.Max(seen)))
+	var fastest, slowest compiler.Histogram
+	for i := range asked {
+		fastest.Add(asked[i])
+		slowest.Add(seen[i])
+	}
+	for _, permille := range []uint64{0, 100, 500, 900, 950, 990, 999, 1000} {
+		low, high, ok := m.Histogram.Quantile(permille)
+		require.True(t, ok)
+		from, _, _ := fastest.Quantile(permille)
+		_, to, _ := slowest.Quantile(permille)
+		require.True(t, from <= low && high <= to, "%d ‰: %d to %d, and not within %d to %d", permille, low, high, from, to)
+	}
+}
+
+// sleep sleeps and is how long that took.
+func sleep(t *testing.T, ns uint64) uint64 {
+	start := instructions()
+	length := unix.NsecToTimespec(int64(ns))
+	if err := unix.Nanosleep(&length, nil); err != nil {
+		t.Error(err)
+	}
+	return uint64(instructions() - start)
+}
+
+func total(all []uint64) (sum runtime.Int) {
+	for _, v := range all {
+		sum = sum.Add(runtime.NewUint(v))
+	}
+	return sum
+}
+
+func requireBetween(t *testing.T, low, v, high runtime.Int) {
+	require.True(t, low.Cmp(v) <= 0 && v.Cmp(high) <= 0, "%v is not between %v and %v", v, low, high)
+}
+
+// measureChain counts how often a file is opened below two others.
+func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
+	f := k.target().Features
+	if kind == compiler.Fentry && f.Preemptible || kind == compiler.KprobeMulti && !f.ReturnsUnlimited {
+		return
+	}
+	open := openOverlay(t)
+	chain := func(last string) *tracer {
+		return k.measure(t, compiler.Wishes{Attach: kind, Stack: true}, compiler.Options{},
+			measured{"do_dentry_open", compiler.Calls}, measured{"do_dentry_open", compiler.Calls}, measured{last, compiler.Calls})
+	}
+	entries, returns, none := chain("do_dentry_open"), chain("do_dentry_open(return == 0)"), chain("do_dentry_open(return > 0)")
+	open()
+	for tr, matched := range map[*tracer]uint64{entries: overlayOpens, returns: overlayOpens, none: 0} {
+		m := tr.measured(t)[0]
+		if tr.missed(t) > 0 {
+			continue // the kernel follows few calls at once here
+		}
+		require.Equal(t, matched, m.Matched)
+		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens)) // there are others that open files
+		require.Zero(t, m.NoRoom+m.Unpaired+m.Unreadable)
+	}
+}
+
+// measureUnderWay: calls that began before the probe was attached, or that have
+// not returned when the session is stopped, do not count.
+func measureUnderWay(t *testing.T, k *kernel, kind compiler.Kind) {
+	if kind == compiler.Fentry && k.target().Features.Preemptible {
+		return
+	}
+	var before, after blockedReader
+	before.begin(t)
+	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{},
+		measured{"vfs_read(count) if count == 77", compiler.Durations}, measured{"vfs_read(count == 77, return == 1)", compiler.Calls},
+		measured{"vfs_read(count) if count == 77", compiler.Calls})
+	before.end(t)
+	after.begin(t)
+	if tr.missed(t) > 0 {
+		after.end(t)
+		return
+	}
+	all := tr.measured(t)
+	after.end(t)
+	for i, want := range []uint64{0, 0, 1} {
+		require.Equal(t, want, all[i].Matched, i)
+	}
+	again, err := tr.Measured()
+	require.NoError(t, err)
+	require.Equal(t, fixed(all), fixed(again), "counting has ended")
+}
+
+// blockedReader is a thread that waits in the kernel for a byte.
+type blockedReader struct {
+	pipe [2]int
+	done chan error
+}
+
+func (r *blockedReader) begin(t *testing.T) {
+	require.NoError(t, unix.Pipe2(r.pipe[:], 0))
+	r.done = make(chan error)
+	tid := make(chan int)
+	go func() {
+		traffic.LockThread()
+		tid <- unix.Gettid()
+		_, err := unix.Read(r.pipe[0], make([]byte, 77))
+		r.done <- err
+	}()
+	require.NoError(t, traffic.AwaitRead(<-tid))
+}
+
+func (r *blockedReader) end(t *testing.T) {
+	_, err := unix.Write(r.pipe[1], []byte{1})
+	require.NoError(t, err)
+	require.NoError(t, <-r.done)
+	unix.Close(r.pipe[0])
+	unix.Close(r.pipe[1])
+}
+
+// measureGlob: the functions of a glob count each for itself.
+func measureGlob(t *testing.T, k *kernel) {
+	const calls = 5000
+	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
+		measured{"*_lseek(offset)", compiler.Values}, measured{"vfs_*(file) if $comm == \"nobody\"", compiler.Calls})
+	seek(t, calls)
+	require.Zero(t, tr.missed(t))
+	sums := map[string]uint64{}
+	var all *runtime.Measured
+	for _, m := range tr.measured(t) {
+		if m.Probe.Measure == compiler.Values {
+			sums[m.Probe.Func.Name], _ = m.Sum.Uint64()
+			require.Equal(t, "*_lseek", m.Probe.Asked.Func.Name)
+			if all == nil {
+				all = &m
+			} else {
+				all.Merge(&m)
+			}
+		}
+	}
+	require.Greater(t, len(sums), 1, "%v", slices.Collect(maps.Keys(sums)))
+	require.Equal(t, uint64(calls/4*6), sums["null_lseek"])
+	require.GreaterOrEqual(t, all.Matched, uint64(calls))
+	require.Equal(t, all.Matched, all.Samples())
+}
+
+// measureModule: a function of a module, below itself.
+func measureModule(t *testing.T) {
+	open := openOverlay(t)
+	if _, err := os.Stat("/sys/kernel/btf/overlay"); errors.Is(err, os.ErrNotExist) {
+		return // this kernel has no types of modules, and the specs are refused
+	}
+	k := openKernel(t)
+	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
+		measured{"overlay:ovl_open(return == 0)", compiler.Calls}, measured{"overlay:ovl_open", compiler.Durations})
+	open()
+	require.Zero(t, tr.missed(t))
+	for _, m := range tr.measured(t) {
+		require.Equal(t, compiler.Counters{Matched: 2 * overlayOpens}, m.Counters)
+	}
+}
+
+// measureTracepoint counts system calls. Where tasks are preempted inside
+// programs, the kernel skips some and counts that.
+func measureTracepoint(t *testing.T, k *kernel) {
+	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
+		measured{"tp:sys_enter($arg2 == 121)", compiler.Calls}, measured{"tp:sys_enter($arg2)", compiler.Values})
+	const calls = 3000
+	callKernel(getpgid, calls)
+	missed := tr.missed(t)
+	if !k.target().Features.Preemptible {
+		require.Zero(t, missed)
+	}
+	all := tr.measured(t)
+	require.LessOrEqual(t, all[0].Matched, uint64(calls))
+	require.GreaterOrEqual(t, all[0].Matched+missed, uint64(calls))
+	require.Equal(t, uint64(unix.SYS_GETPGID), all[0].First.Value)
+	require.GreaterOrEqual(t, all[1].Histogram[compiler.Bucket(unix.SYS_GETPGID)]+missed, uint64(calls))
+	require.Equal(t, all[1].Matched, all[1].Samples())
+}
+
+// measureMisses: what a kretprobe with room for one call does not see is not
+// counted, and the kernel says so.
+func measureMisses(t *testing.T, k *kernel) {
+	tr := k.measure(t, compiler.Wishes{Attach: compiler.Kprobe}, compiler.Options{}, measured{"r1 vfs_read", compiler.Calls})
+	var first, second blockedReader
+	first.begin(t)
+	second.begin(t)
+	second.end(t)
+	first.end(t)
+	require.NotZero(t, tr.missed(t))
+	m := tr.measured(t)[0]
+	t.Logf("%d missed, %+v", tr.missed(t), m.Counters)
+	require.NotZero(t, m.Matched)
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// testPart: of a part of the kernel a spec becomes what it becomes of the whole.
+func testPart(t *testing.T, k *kernel) {
+	t.Run("programs", func(t *testing.T) { testPartPrograms(t, k) })
+	t.Run("symbols", func(t *testing.T) { testPartSymbols(t, k) })
+}
+
+func testPartPrograms(t *testing.T, k *kernel) {
+	whole := k.target()
+	functions := sample(slices.DeleteFunc(k.functions(t), func(name string) bool {
+		return strings.HasPrefix(name, "___") // these are looked for among all types
+	}), 100)
+	same := 0
+	for some := range slices.Chunk(functions, 25) {
+		part := k.part(t, append([]string{
+			"tp:sched_switch", "vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
+		}, some...)...)
+		require.Equal(t, whole.Features, part.Features)
+		for _, text := range some {
+			if k.samePrograms(t, text, whole, part) {
+				same++
+			}
+		}
+		k.samePrograms(t, "tp:sched_switch", whole, part)
+		k.samePrograms(t, "vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)", whole, part)
+	}
+	t.Logf("%d of %d functions", same, len(functions))
+	require.Greater(t, same, len(functions)*9/10)
+}
+
+// part describes the kernel with as little as specs need.
+func (k *kernel) part(t *testing.T, specs ...string) *compiler.Target {
+	var traces []*spec.Trace
+	for _, text := range specs {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err)
+		traces = append(traces, trace)
+	}
+	needs, ok := compiler.FewNeeds(traces)
+	require.True(t, ok)
+	part, err := runtime.OpenPart(needs)
+	require.NoError(t, err)
+	target, err := part.Target(compiler.Symbols(traces))
+	require.NoError(t, err)
+	return target
+}
+
+// samePrograms compares what a spec becomes, and how its values look. It is
+// false if neither can be traced.
+func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.Target) bool {
+	trace, err := spec.Parse(text)
+	require.NoError(t, err)
+	want, err := compiler.Resolve(trace, whole)
+	got, partErr := compiler.Resolve(trace, part)
+	if err != nil {
+		require.Error(t, partErr, text)
+		return false
+	}
+	require.NoError(t, partErr, text)
+	require.Equal(t, want.Attach, got.Attach, text)
+	require.Equal(t, want.Func.Addrs, got.Func.Addrs, text)
+	wantUnit, err := compile(whole, want)
+	require.NoError(t, err)
+	gotUnit, err := compile(part, got)
+	require.NoError(t, err)
+	for name, p := range wantUnit.Collection.Programs {
+		require.Equal(t, fmt.Sprint(p.Instructions), fmt.Sprint(gotUnit.Collection.Programs[name].Instructions), text)
+	}
+	for i, ev := range wantUnit.Events {
+		require.Equal(t, ev.Layout, gotUnit.Events[i].Layout, text)
+		for j, v := range ev.Items {
+			require.Equal(t, looks(t, v), looks(t, gotUnit.Events[i].Items[j]), text)
+		}
+	}
+	return true
+}
+
+// looks is how random bytes look as a value.
+func looks(t *testing.T, v *compiler.Value) string {
+	typ := v.Type
+	if v.Pointee != nil {
+		typ = v.Pointee
+	}
+	size, err := btf.Sizeof(typ)
+	if err != nil || size == 0 {
+		return fmt.Sprint(size, err)
+	}
+	d, err := btfdump.New(typ, btfdump.Options{})
+	require.NoError(t, err)
+	data := make([]byte, min(size, 4096))
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range data {
+		data[i] = byte(random.Uint32())
+	}
+	return btfdump.TypeName(v.Type) + string(d.AppendText(nil, data)) + string(d.AppendJSON(nil, data))
+}
+
+// testPartSymbols: the kernel, asked for a name, says what its symbol table has.
+func testPartSymbols(t *testing.T, k *kernel) {
+	table := k.target().Symbols
+	counts := map[string]int{}
+	var names []string
+	for s := range table.All() {
+		if s.Entry() && spec.IsName(s.Name) && kallsyms.Base(s.Name) == s.Name {
+			if counts[s.Name]++; counts[s.Name] == 1 {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	several := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return counts[name] == 1 })
+	require.NotEmpty(t, several)
+	once := sample(slices.DeleteFunc(names, func(name string) bool { return counts[name] > 1 }), 40)
+	for _, some := range append([][]string{once, {several[0]}, {several[len(several)-1]}}, []string{"dummy_xmit"}, []string{"jiffies"}, []string{"no_such_function"}) {
+		part := k.part(t, some...).Symbols
+		for _, name := range some {
+			require.Equal(t, places(table.Lookup(name)), places(part.Lookup(name)), name)
+		}
+	}
+}
+
+// places is where symbols are, and whether they are functions there.
+func places(symbols []kallsyms.Symbol) string {
+	var all []string
+	for _, s := range symbols {
+		all = append(all, fmt.Sprintf("%#x %v %s", s.Addr, s.Text(), s.Module))
+	}
+	return strings.Join(all, "\n")
+}

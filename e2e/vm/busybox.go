@@ -1,0 +1,38 @@
+package vm
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+)
+
+// Busybox returns a static program that is a shell and its usual commands, of
+// Debian's stable suite. It is fetched once.
+func (c Cache) Busybox(ctx context.Context) (string, error) {
+	program := filepath.Join(c.Dir, "busybox")
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(c.Dir, ".fetch-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	a, err := newApt(ctx, tmp, "stable")
+	if err != nil {
+		return "", err
+	}
+	root, err := a.unpack(ctx, []string{"busybox-static"})
+	if err != nil {
+		return "", err
+	}
+	for _, path := range []string{"usr/bin/busybox", "bin/busybox"} {
+		if err = os.Rename(filepath.Join(root, path), program); err == nil {
+			return program, nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,107 @@
+package vm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Types returns a file with the kernel's BTF, which is beside its image from the
+// first time on.
+func (k Kernel) Types() (string, error) {
+	name := filepath.Join(k.Dir, "btf")
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	image, err := os.ReadFile(k.image())
+	if err != nil {
+		return "", err
+	}
+	types, err := readTypes(image)
+	if err != nil {
+		return "", fmt.Errorf("read the types of %s: %w", k.Release, err)
+	}
+	temp, err := os.CreateTemp(k.Dir, ".btf-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(temp.Name())
+	if _, err := temp.Write(types); err != nil {
+		return "", err
+	}
+	if err := temp.Chmod(0o644); err != nil {
+		return "", err
+	}
+	if err := temp.Close(); err != nil {
+		return "", err
+	}
+	return name, os.Rename(temp.Name(), name)
+}
+
+// readTypes finds the BTF in a bootable image.
+func readTypes(image []byte) ([]byte, error) {
+	payload, err := payload(image)
+	if err != nil {
+		return nil, err
+	}
+	vmlinux, err := decompress(payload)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(vmlinux))
+	if err != nil {
+		return nil, err
+	}
+	section := f.Section(".BTF")
+	if section == nil {
+		return nil, fmt.Errorf("there is no section .BTF")
+	}
+	return section.Data()
+}
+
+// payload is the compressed kernel in an image, without its size behind it
+// (Documentation/arch/x86/boot.rst).
+func payload(image []byte) ([]byte, error) {
+	const sectors, offset, length = 0x1f1, 0x248, 0x24c
+	if len(image) < length+4 || string(image[0x202:0x206]) != "HdrS" {
+		return nil, fmt.Errorf("it is no bootable image")
+	}
+	from := (uint64(image[sectors])+1)*512 + uint64(binary.LittleEndian.Uint32(image[offset:]))
+	size := uint64(binary.LittleEndian.Uint32(image[length:]))
+	if size < 8 || from+size > uint64(len(image)) {
+		return nil, fmt.Errorf("the compressed kernel lies outside of the image")
+	}
+	return image[from:][:size-4], nil
+}
+
+// decompress knows what Debian compresses kernels with: lz4 up to 6.1, then
+// zstd.
+func decompress(data []byte) ([]byte, error) {
+	in := bytes.NewReader(data)
+	switch {
+	case bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(in, zstd.WithDecoderMaxWindow(1<<31))
+		if err != nil {
+			return nil, err
+		}
+		defer z.Close()
+		return io.ReadAll(z)
+	case bytes.HasPrefix(data, []byte{0x02, 0x21, 0x4c, 0x18}):
+		return io.ReadAll(lz4.NewReader(in))
+	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(z)
+	}
+	return nil, fmt.Errorf("no compression begins with %x", data[:4])
+}
