@@ -20,24 +20,25 @@ const idleTime = 10 * time.Second
 func (b *benchmark) idle(t *testing.T) {
 	c := rejectedCases[0]
 	wakes, work := map[bench.Column]float64{}, map[bench.Column]float64{}
-	measure := func(i invocation) (woken, worked float64) {
-		s := i.start(t)
-		require.NoError(t, s.attached())
-		s.settle()
-		before, used := switches(t, s), s.instructions()
-		time.Sleep(idleTime)
-		woken, worked = switches(t, s)-before, float64(s.instructions()-used)
-		_, err := s.end()
-		require.NoError(t, err)
-		return woken, worked
-	}
 	if b.noBCC == "" {
-		wakes[bench.BCC], work[bench.BCC] = measure(bccs(&c))
+		wakes[bench.BCC], work[bench.BCC] = bccs(&c).start(t).idle(t)
 	}
-	wakes[bench.Kprobe], work[bench.Kprobe] = measure(bpftrace(c.functions, "-e", c.kprobe))
-	woken, worked := measure(ours(&c))
+	wakes[bench.Kprobe], work[bench.Kprobe] = bpftrace(c.functions, "-e", c.kprobe).start(t).idle(t)
+	woken, worked := ours(&c).start(t).idle(t)
 	b.row(t, bench.Row{Name: "idle/wake-ups", Unit: "in 10 s", Ours: woken, Peers: wakes})
 	b.row(t, bench.Row{Name: "idle/instructions", Unit: "in 10 s", Ours: worked, Peers: work})
+}
+
+// idle leaves a tracer alone, once it is attached, and ends it.
+func (s *subject) idle(t *testing.T) (woken, worked float64) {
+	require.NoError(t, s.attached())
+	s.settle()
+	before, used := switches(t, s), s.instructions()
+	time.Sleep(idleTime)
+	woken, worked = switches(t, s)-before, float64(s.instructions()-used)
+	_, err := s.end()
+	require.NoError(t, err)
+	return woken, worked
 }
 
 // switches is how often the threads of a process have waited for something.

@@ -20,8 +20,10 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// TestStartCosts counts the instructions that ksnoop takes to start, and its
-// memory, in machines in which a nanosecond is an instruction.
+// TestStartCosts counts the instructions that ksnoop takes to start, its memory,
+// and how often it wakes when there is nothing to do, in machines in which a
+// nanosecond is an instruction. Elsewhere wake-ups say how fast the machine is:
+// for as long as some goroutine runs, Go's runtime looks at it every 20 us.
 func TestStartCosts(t *testing.T) {
 	for _, line := range []string{"6.1", oneKernel} {
 		t.Run(line, func(t *testing.T) {
@@ -39,6 +41,12 @@ type start struct {
 	// function.
 	most, most61 float64
 }
+
+// What ksnoop may do in idleTime when there is nothing to do.
+const (
+	mostWakeups = 50
+	mostWork    = 10e6 // instructions
+)
 
 // mostMemory is the bound of the resident memory of a trace of one function.
 const mostMemory = 16 << 10 // KB
@@ -83,6 +91,16 @@ func TestGuestStartCosts(t *testing.T) {
 		if i == 0 && memory > mostMemory {
 			t.Errorf("%s: more than %d KB", s.what, mostMemory)
 		}
+	}
+	testIdle(t)
+}
+
+func testIdle(t *testing.T) {
+	s := ours(&rejectedCases[0]).start(t)
+	woken, worked := s.idle(t)
+	t.Logf("idle: woken %.0f times in %v, %.0f instructions", woken, idleTime, worked)
+	if woken > mostWakeups || worked > mostWork {
+		t.Errorf("idle: more than %d times, or more than %.0f instructions", mostWakeups, mostWork)
 	}
 }
 

@@ -27,7 +27,6 @@
 //	daytime VAR OUT                           each line of OUT begins with a time of day since then
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
-//	wakeups -most N TIME OUT...               each ksnoop is woken at most so often meanwhile
 //	cgroup-id DIR VAR                         set VAR to the id of a cgroup
 //	info-all                                  ksnoop info ends for every function of the kernel
 //	ids                                       remember the kernel's programs, maps, links and tracefs events
@@ -87,7 +86,6 @@ func Params(dir string) (testscript.Params, error) {
 			"like":         positive(like),
 			"status":       positive(status),
 			"peak":         positive(peak),
-			"wakeups":      positive(wakeups),
 			"cgroup-id":    positive(cgroupID),
 			"info-all":     positive(infoAll),
 			"pipe":         positive(pipeCommand),
