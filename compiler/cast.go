@@ -130,21 +130,13 @@ func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 func (b *binder) unknownType(name spec.TypeName, kind, bare string) error {
 	err := b.errorf(name.At, "there is no type '%s' in this kernel", name.Name)
 	var other string
-	names := func(yield func(string) bool) {
-		for t, err := range b.target.Kernel.All() {
-			if err != nil {
-				return
-			}
-			k, ok := TypeKind(t)
-			if ok && t.TypeName() == bare {
-				other = strings.TrimSpace(k + " " + bare)
-			}
-			if ok && k == kind && !yield(t.TypeName()) {
-				return
-			}
+	found, _ := b.target.Kernel.AnyTypesByName(bare)
+	for _, t := range found {
+		if k, ok := TypeKind(t); ok {
+			other = strings.TrimSpace(k + " " + bare)
 		}
 	}
-	near, ok := spec.Nearest(bare, names)
+	near, ok := spec.Nearest(bare, readable(b.target.typeNames(b.target.Kernel, kind)))
 	switch {
 	case other != "":
 		return err.WithHint("did you mean '%s'?", other)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf/btf"
-
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
@@ -113,12 +111,16 @@ func Names(t *spec.Trace, target *Target) ([]string, error) {
 			return nil, fmt.Errorf("read the BTF of module %s: %w", m, err)
 		}
 	}
+	kind, listed := FuncKind, target.listed
+	if t.Tracepoint {
+		kind, listed = "", listedTracepoint
+	}
 	var names []string
-	for typ, err := range types.All() {
+	for name, err := range target.typeNames(types, kind) {
 		if err != nil {
 			return nil, fmt.Errorf("read the kernel's types: %w", err)
 		}
-		if name, ok := target.listed(typ, t.Tracepoint); ok && matches(t.Func.Name, name) {
+		if name, ok := listed(name); ok && matches(t.Func.Name, name) {
 			names = append(names, name)
 		}
 	}
@@ -126,19 +128,16 @@ func Names(t *spec.Trace, target *Target) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// listed is the name of a function, or tracepoint, that may be traced.
-func (t *Target) listed(typ btf.Type, tracepoint bool) (string, bool) {
-	if tracepoint {
-		td, ok := typ.(*btf.Typedef)
-		if !ok {
-			return "", false
-		}
-		name, ok := strings.CutPrefix(td.Name, tracepointType)
-		return name, ok && spec.IsName(name)
-	}
-	f, ok := typ.(*btf.Func)
-	if !ok || !spec.IsName(f.Name) || noTrampoline[f.Name] || t.Hookable != nil && !t.Hookable(f.Name) {
+// listedTracepoint is the name of a tracepoint that a type is of.
+func listedTracepoint(typ string) (string, bool) {
+	name, ok := strings.CutPrefix(typ, tracepointType)
+	return name, ok && spec.IsName(name)
+}
+
+// listed says whether a function may be traced.
+func (t *Target) listed(name string) (string, bool) {
+	if !spec.IsName(name) || noTrampoline[name] || t.Hookable != nil && !t.Hookable(name) {
 		return "", false
 	}
-	return f.Name, t.Symbols == nil || slices.ContainsFunc(t.Symbols.Lookup(f.Name), kallsyms.Symbol.Entry)
+	return name, t.Symbols == nil || slices.ContainsFunc(t.Symbols.Lookup(name), kallsyms.Symbol.Entry)
 }

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -14,6 +15,10 @@ type Target struct {
 	Kernel  *btf.Spec                            // types of vmlinux
 	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil: there are none
 	Symbols *kallsyms.Table                      // at least the symbols of the functions in the specs; nil: not known
+	// TypeNames lists the names of the types of vmlinux of a kind ([TypeKind],
+	// or FuncKind), some more than once. Nil, or if it does not know them, all
+	// types are decoded for them.
+	TypeNames func(kind string) (names iter.Seq[string], known bool)
 	// Hookable says whether ftrace has a hook in a function; nil: not known.
 	Hookable func(function string) bool
 	Features Features

@@ -29,7 +29,7 @@ func findTracepoint(trace *spec.Trace, target *Target) (*Function, error) {
 	}
 	var typedef *btf.Typedef
 	if types.TypeByName(tracepointType+name, &typedef) != nil {
-		return nil, unknownTracepoint(trace, types)
+		return nil, unknownTracepoint(trace, target, types)
 	}
 	proto := protoOf(typedef)
 	if proto == nil {
@@ -103,19 +103,12 @@ func (fn *Function) unnamed() bool {
 	return len(fn.Params) > 0 && fn.Type.Type.(*btf.FuncProto).Params[0].Name == ""
 }
 
-func unknownTracepoint(trace *spec.Trace, types *btf.Spec) error {
+func unknownTracepoint(trace *spec.Trace, target *Target, types *btf.Spec) error {
 	name := trace.Func.Name
 	err := spec.Errorf(trace.Text, trace.Func.At, "there is no tracepoint %s in this kernel", name)
 	names := func(yield func(string) bool) {
-		for t, err := range types.All() {
-			if err != nil {
-				return
-			}
-			td, ok := t.(*btf.Typedef)
-			if !ok {
-				continue
-			}
-			if n, ok := strings.CutPrefix(td.Name, tracepointType); ok && !yield(n) {
+		for t := range readable(target.typeNames(types, "")) {
+			if n, ok := strings.CutPrefix(t, tracepointType); ok && !yield(n) {
 				return
 			}
 		}

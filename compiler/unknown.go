@@ -1,10 +1,7 @@
 package compiler
 
 import (
-	"iter"
 	"slices"
-
-	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -43,22 +40,8 @@ func (t *Target) unknownFunction(trace *spec.Trace, symbols []kallsyms.Symbol) e
 		}
 	}
 	err := fail("there is no function %s in this kernel", name)
-	if near, ok := spec.Nearest(name, functionNames(t.Kernel)); ok {
+	if near, ok := spec.Nearest(name, readable(t.typeNames(t.Kernel, FuncKind))); ok {
 		return err.WithHint("did you mean '%s'?", near)
 	}
 	return err
-}
-
-// functionNames iterates over the functions of a BTF. It decodes all of it.
-func functionNames(types *btf.Spec) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for typ, err := range types.All() {
-			if err != nil {
-				return
-			}
-			if f, ok := typ.(*btf.Func); ok && !yield(f.Name) {
-				return
-			}
-		}
-	}
 }

@@ -68,11 +68,12 @@ func (k *Kernel) Target(keep func(symbol string) bool) (*compiler.Target, error)
 		return nil, err
 	}
 	return &compiler.Target{
-		Kernel:   k.types,
-		Module:   k.module,
-		Symbols:  symbols,
-		Features: features,
-		Arch:     arch,
+		Kernel:    k.types,
+		Module:    k.module,
+		Symbols:   symbols,
+		TypeNames: typeNames,
+		Features:  features,
+		Arch:      arch,
 	}, nil
 }
 

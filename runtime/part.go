@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -38,6 +39,23 @@ func OpenPart(needs compiler.Needs) (*Kernel, error) {
 	k := newKernel(part.Types, btf.NewCache())
 	k.part, k.needs = part, needs
 	return k, nil
+}
+
+// typeNames is [compiler.Target].TypeNames of the running kernel.
+func typeNames(kind string) (iter.Seq[string], bool) {
+	raw, err := mapTypes()
+	if err != nil {
+		return nil, false
+	}
+	names, err := btfpart.Names(raw, kind)
+	if err != nil {
+		unix.Munmap(raw)
+		return nil, false
+	}
+	return func(yield func(string) bool) {
+		defer unix.Munmap(raw)
+		names(yield)
+	}, true
 }
 
 // mapTypes maps the raw types into memory: from Linux 6.16 on they are the

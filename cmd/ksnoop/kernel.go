@@ -19,11 +19,11 @@ func openKernel() (*kernel, error) {
 	return &kernel{k}, nil
 }
 
-// openKernelFor opens the kernel and describes it for the functions of traces:
-// a part of it, if they need little and find all in there; else the whole, which
-// may tell why they do not.
-func openKernelFor(traces []*spec.Trace) (*kernel, *compiler.Target, error) {
-	if k, target, ok := openPart(traces); ok {
+// openKernelFor opens the kernel and describes it for the functions of traces,
+// and with types of some names: a part of it, if they need little and find all
+// in there; else the whole, which may tell why they do not.
+func openKernelFor(traces []*spec.Trace, types ...string) (*kernel, *compiler.Target, error) {
+	if k, target, ok := openPart(traces, types); ok {
 		return k, target, nil
 	}
 	k, err := openKernel()
@@ -34,11 +34,12 @@ func openKernelFor(traces []*spec.Trace) (*kernel, *compiler.Target, error) {
 	return k, target, err
 }
 
-func openPart(traces []*spec.Trace) (*kernel, *compiler.Target, bool) {
+func openPart(traces []*spec.Trace, types []string) (*kernel, *compiler.Target, bool) {
 	needs, ok := compiler.FewNeeds(traces)
 	if !ok {
 		return nil, nil, false
 	}
+	needs.Types = append(needs.Types, types...)
 	part, err := runtime.OpenPart(needs)
 	if err != nil {
 		return nil, nil, false

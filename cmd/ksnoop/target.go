@@ -32,13 +32,14 @@ func openSpecs(c *invocation) ([]*spec.Trace, *compiler.Target, error) {
 // openTarget describes the running kernel for the functions of traces, or the
 // one that --btf and --kernel-features mean.
 func openTarget(c *invocation, traces []*spec.Trace) (*compiler.Target, error) {
+	version := c.String("kernel-features")
+	if version == "" && c.String("btf") == "" {
+		_, target, err := openKernelFor(traces)
+		return target, err
+	}
 	target, err := openKernelTarget(c.String("btf"), traces)
 	if err != nil {
 		return nil, err
-	}
-	version := c.String("kernel-features")
-	if version == "" && c.String("btf") == "" {
-		return target, nil
 	}
 	target.Features, err = featuresOf(version, target.Kernel, target.Arch)
 	return target, err

@@ -124,15 +124,11 @@ func (t *tester) close() {
 
 // run does everything up to the results.
 func (t *tester) run() error {
-	k, err := openKernel()
+	k, target, err := openKernelFor(t.traces(), t.types()...)
 	if err != nil {
 		return err
 	}
 	t.kernel = k
-	target, err := k.target(t.traces())
-	if err != nil {
-		return err
-	}
 	if reason := unmet(t.suite.Requires, target, t.machine.Release); reason != "" {
 		t.results = t.skipped(reason)
 		return nil
@@ -148,6 +144,16 @@ func (t *tester) run() error {
 	}
 	t.results, err = t.judge()
 	return err
+}
+
+// types are the names of those that the file requires.
+func (t *tester) types() (names []string) {
+	for _, r := range t.suite.Requires {
+		if r.Kind == suite.RequireBTF {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // traces are all that the file names, for the symbols that are needed.

@@ -3,6 +3,7 @@ package btfpart
 import (
 	"bytes"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -171,6 +172,64 @@ func TestVmlinux(t *testing.T) {
 		n++
 	}
 	t.Logf("%d types", n)
+}
+
+// The names are those of all types.
+func TestNames(t *testing.T) {
+	data := raw(t, node(), function("first"), function("second"), &btf.Typedef{Name: "word", Type: &btf.Int{Name: "int", Size: 4}},
+		&btf.Union{Name: "either", Size: 4}, &btf.Enum{Name: "color", Size: 4, Values: []btf.EnumValue{{Name: "red"}}})
+	for kind, want := range map[string][]string{
+		"func": {"first", "second"}, "struct": {"node"}, "union": {"either"}, "enum": {"color"}, "": {"word", "int"},
+	} {
+		names, err := Names(data, kind)
+		require.NoError(t, err)
+		require.Subset(t, slices.Collect(names), want, kind)
+	}
+	for name := range must(Names(data, "func")) {
+		require.Equal(t, "first", name)
+		break
+	}
+	_, err := Names(data[:len(data)-1], "")
+	require.Error(t, err)
+}
+
+// Decoding everything finds the same names.
+func TestNamesOfVmlinux(t *testing.T) {
+	data, err := os.ReadFile(vmlinux)
+	if err != nil {
+		t.Skip(err)
+	}
+	types, err := btf.LoadSpecFromReader(bytes.NewReader(data))
+	require.NoError(t, err)
+	want := map[string][]string{}
+	for typ, err := range types.All() {
+		require.NoError(t, err)
+		kind := ""
+		switch typ.(type) {
+		case *btf.Func:
+			kind = "func"
+		case *btf.Struct:
+			kind = "struct"
+		case *btf.Union:
+			kind = "union"
+		case *btf.Enum:
+			kind = "enum"
+		case *btf.Typedef, *btf.Int, *btf.Float:
+		default:
+			continue
+		}
+		want[kind] = append(want[kind], typ.TypeName())
+	}
+	for kind := range want {
+		require.Equal(t, want[kind], slices.Collect(must(Names(data, kind))), kind)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func BenchmarkTake(b *testing.B) {
