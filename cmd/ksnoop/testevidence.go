@@ -13,9 +13,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// evidence is the last events for an assertion or a metric, as compact lines.
+// evidence is the last events of a line of evidence, as compact lines.
 type evidence struct {
-	mu   sync.Mutex // units write to it at once
 	last int
 	kept []string
 	seen uint64
@@ -29,14 +28,9 @@ func (t *tester) collect(u *testUnit) {
 		if c.last == 0 || c.skip != "" || c.err != nil || c.sides[0].unit != u {
 			continue
 		}
-		e := t.shown[c.name]
-		if e == nil {
-			e = &evidence{}
-			t.shown[c.name] = e
-		}
-		e.last = max(e.last, c.last)
+		c.shown = &evidence{last: c.last}
 		for _, trace := range c.sides[0].traces {
-			u.shows[trace] = e
+			u.shows[trace] = c.shown
 		}
 	}
 	names := &symbols{read: t.kernel.Symbols, stderr: t.cli.stderr}
@@ -68,8 +62,6 @@ func readEvidence(session *runtime.Session, lines *compactPrinter, of map[*spec.
 
 // keep keeps a line, in the place of the oldest if there are enough.
 func (e *evidence) keep(line string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.seen++
 	if len(e.kept) == e.last {
 		e.kept = e.kept[1:]
@@ -92,6 +84,21 @@ func (u *testUnit) collected() error {
 		}
 	}
 	return nil
+}
+
+// evidenceOf is what is shown with a result: of one line of evidence after the
+// other, as each may be of a unit of its own.
+func (t *tester) evidenceOf(name string) (lines []string) {
+	for _, c := range t.counted {
+		switch {
+		case c.last == 0 || c.name != name:
+		case c.err != nil:
+			lines = append(lines, "evidence: "+sentence(c.err))
+		case c.shown != nil:
+			lines = append(lines, c.shown.lines()...)
+		}
+	}
+	return lines
 }
 
 // lines are what is shown of it.

@@ -48,8 +48,8 @@ func (t *tester) judge() ([]testResult, error) {
 		all = append(all, testResult{Result: m.Report(o), metric: true, observed: o, of: m})
 	}
 	for i := range all {
-		if e := t.shown[all[i].Name]; e != nil && all[i].Status != suite.Pass {
-			all[i].Notes = append(all[i].Notes, e.lines()...)
+		if all[i].Status != suite.Pass {
+			all[i].Notes = append(all[i].Notes, t.evidenceOf(all[i].Name)...)
 		}
 	}
 	return all, nil

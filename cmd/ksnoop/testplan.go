@@ -13,9 +13,10 @@ type counted struct {
 	name  string
 	sides []*countedSide // two of an assertion with ~
 	scope suite.Scope
-	last  int    // of evidence; else 0
-	skip  string // why it is not traced
-	err   error  // why that could not be
+	last  int       // of evidence; else 0
+	shown *evidence // what was read of it; nil: it is none, or not traced
+	skip  string    // why it is not traced
+	err   error     // why that could not be
 }
 
 // A countedSide is a spec, or a stack.

@@ -32,7 +32,6 @@ type tester struct {
 	kernel  *kernel
 	counted []*counted
 	units   []*testUnit
-	shown   map[string]*evidence // by the name of the assertion or metric
 	exited  suite.Exited
 	results []testResult
 }
@@ -40,7 +39,7 @@ type tester struct {
 // newTester reads the command line and finds what can be missing, before
 // anything is done in the kernel.
 func newTester(c *invocation, s *suite.Suite) (_ *tester, err error) {
-	t := &tester{cli: c, suite: s, counted: everything(s), shown: map[string]*evidence{}}
+	t := &tester{cli: c, suite: s, counted: everything(s)}
 	w, err := wishes(c, 1)
 	if err != nil {
 		return nil, err
