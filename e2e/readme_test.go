@@ -25,7 +25,7 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	commands := buildCommands(t, string(readme))
 	dir := cloneOf(t, "..")
-	env := bareMachine(t)
+	_, env := bareMachine(t)
 	var last string
 	for _, command := range commands {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", command)
@@ -85,16 +85,17 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// bareMachine is an environment in which no program can be found but Go, git
-// and make; what Go has downloaded and built before is there.
-func bareMachine(t *testing.T) []string {
-	bin := t.TempDir()
-	for _, name := range []string{"go", "git", "make"} {
+// bareMachine is an environment in which no program can be found but Go, git,
+// make and others that are named, which are in the directory bin; what Go has
+// downloaded and built before is there.
+func bareMachine(t *testing.T, others ...string) (bin string, env []string) {
+	bin = t.TempDir()
+	for _, name := range append([]string{"go", "git", "make"}, others...) {
 		path, err := exec.LookPath(name)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(bin, name)))
 	}
-	env := []string{"PATH=" + bin, "HOME=" + t.TempDir()}
+	env = []string{"PATH=" + bin, "HOME=" + t.TempDir()}
 	for _, name := range []string{"GOROOT", "GOPROXY", "GOMODCACHE", "GOCACHE", "GOFLAGS"} {
 		value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 		require.NoError(t, err)
@@ -102,5 +103,5 @@ func bareMachine(t *testing.T) []string {
 			env = append(env, name+"="+text)
 		}
 	}
-	return env
+	return bin, env
 }
