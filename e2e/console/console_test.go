@@ -44,3 +44,9 @@ func TestMatch(t *testing.T) {
 		require.Equal(t, tc.want, Match(tc.page, tc.printed), "%q %q", tc.page, tc.printed)
 	}
 }
+
+func TestHolds(t *testing.T) {
+	require.True(t, Step{Command: "echo 5", Output: "5\n"}.Holds("6\n"))
+	require.True(t, Step{Command: "echo $?", Output: "1\n"}.Holds("1\n"))
+	require.False(t, Step{Command: "echo $?", Output: "1\n"}.Holds("0\n"))
+}
