@@ -12,14 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ksnoop/ksnoop/e2e/console"
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
@@ -72,11 +70,7 @@ func TestCheck(t *testing.T) {
 // followCheckPage runs the examples of docs/check.md that take the types of all
 // kernels.
 func followCheckPage(t *testing.T, dir string) {
-	text, err := os.ReadFile("../docs/check.md")
-	require.NoError(t, err)
-	steps, err := console.Read(string(text))
-	require.NoError(t, err)
-	steps = slices.DeleteFunc(steps, func(s console.Step) bool { return s.With != "kernels" })
+	steps := stepsWith(t, "../docs/check.md", "kernels")
 	require.Len(t, steps, 2)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	followPage(t, "/bin/sh", dir, steps)

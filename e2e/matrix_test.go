@@ -78,14 +78,20 @@ func testOn(t *testing.T, line string, m vm.Machine, run string) {
 	requireMachine(t)
 	qemu, err := vm.QEMU(t.Context())
 	require.NoError(t, err)
-	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
-	m.Kernel, err = vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
-	if err != nil {
-		t.Skip(err)
-	}
+	m.Kernel = kernelOf(t, line)
 	m.QEMU, m.Args = qemu, guestArgs(run)
 	m.Files = append(m.Files, guestFiles(t)...)
 	testKernel(t, m)
+}
+
+// kernelOf is one of the kernels; without it the test is skipped.
+func kernelOf(t *testing.T, line string) vm.Kernel {
+	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
+	kernel, err := vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
+	if err != nil {
+		t.Skip(err)
+	}
+	return kernel
 }
 
 // requireMachine skips the test where kernels cannot be booted. In CI that
@@ -150,13 +156,8 @@ func guestArgs(run string) []string {
 
 // guestFiles returns what goes into the guest.
 func guestFiles(t *testing.T) []vm.File {
-	ksnoop := *prebuilt
-	dir := t.TempDir()
-	if ksnoop == "" {
-		ksnoop = filepath.Join(dir, "ksnoop")
-		build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
-	}
-	test := filepath.Join(dir, "e2e.test")
+	ksnoop := staticBinary(t)
+	test := filepath.Join(t.TempDir(), "e2e.test")
 	build(t, "test", "-c", "-o", test, ".")
 	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
 	files = append(files, imageFiles(t, ksnoop)...)
@@ -171,6 +172,16 @@ func guestFiles(t *testing.T) []vm.File {
 		files = append(files, vm.File{Path: guestScripts[1:] + "/" + name, Source: p})
 	}
 	return files
+}
+
+// staticBinary is the ksnoop to test.
+func staticBinary(t *testing.T) string {
+	if *prebuilt != "" {
+		return *prebuilt
+	}
+	ksnoop := filepath.Join(t.TempDir(), "ksnoop")
+	build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
+	return ksnoop
 }
 
 // logOf is a file where the output of a guest can be read while it runs, if one

@@ -40,12 +40,20 @@ func TestLinks(t *testing.T) {
 // what is inside.
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
+// notInGuest is what the commands of a page need that TestDocs does not run:
+// TestCheck and TestVirtualMachineRunner do.
+var notInGuest = map[string]string{"check.md": "with=kernels", "ci.md": "with=qemu"}
+
 // Commands with what they print stand in fences that a test runs.
 func TestFences(t *testing.T) {
 	// The fences of json.md begin with jq; TestJQExamples runs them.
 	prompt := regexp.MustCompile(`(?m)^(\$ |# ksnoop )`)
+	elsewhere := regexp.MustCompile(`with=\S+`)
 	for path, text := range readPages(t) {
 		for _, f := range fence.FindAllStringSubmatch(text, -1) {
+			if with := elsewhere.FindString(f[1]); with != "" {
+				require.Equal(t, notInGuest[filepath.Base(path)], with, path)
+			}
 			if slices.Contains(strings.Fields(f[1]), "console") || filepath.Base(path) == "json.md" && strings.HasPrefix(f[2], "$ jq ") {
 				continue
 			}

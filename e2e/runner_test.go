@@ -1,0 +1,42 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/console"
+	"github.com/ksnoop/ksnoop/e2e/vm"
+)
+
+// TestVirtualMachineRunner runs the script of docs/ci.md that runs commands in
+// a virtual machine, word for word, where QEMU, busybox and ksnoop can be found:
+// for a test that passes, for one that fails, and for a kernel that dies.
+func TestVirtualMachineRunner(t *testing.T) {
+	requireMachine(t)
+	qemu, err := vm.QEMU(t.Context())
+	require.NoError(t, err)
+	busybox, err := vm.NewCache().Busybox(t.Context())
+	require.NoError(t, err)
+	ksnoop, err := filepath.Abs(staticBinary(t))
+	require.NoError(t, err)
+	dir, bin := t.TempDir(), t.TempDir()
+	for link, to := range map[string]string{
+		filepath.Join(dir, "bzImage"):            filepath.Join(kernelOf(t, oneKernel).Dir, "vmlinuz"),
+		filepath.Join(bin, "qemu-system-x86_64"): qemu,
+		filepath.Join(bin, "busybox"):            busybox,
+		filepath.Join(bin, "ksnoop"):             ksnoop,
+	} {
+		require.NoError(t, os.Symlink(to, link))
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("ACCEL", "tcg,thread=single") // what the page says that it was made with
+	steps := stepsWith(t, "../docs/ci.md", "qemu")
+	require.True(t, slices.ContainsFunc(steps, func(s console.Step) bool { return s.Command != "" }))
+	followPage(t, "/bin/sh", dir, steps)
+}
