@@ -1,8 +1,11 @@
 package compiler
 
 import (
-	"github.com/cilium/ebpf/btf"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -84,13 +87,13 @@ func (b *binder) variableNames() func(yield func(string) bool) {
 }
 
 // Symbols says which symbols the specs need, for reading a symbol table.
-func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
+func Symbols(traces []*spec.Trace) kallsyms.Wanted {
 	names := map[string]bool{}
 	var globs []string
 	for _, t := range traces {
 		switch {
 		case t.Probe != nil && asksNames(t):
-			return func(string) bool { return true }
+			return kallsyms.Wanted{}
 		case t.Tracepoint:
 			names[tracepointSymbol+t.Func.Name] = true
 		case spec.IsGlob(t.Func.Name):
@@ -110,8 +113,12 @@ func Symbols(traces []*spec.Trace) (keep func(name string) bool) {
 			})
 		}
 	}
-	return func(name string) bool {
+	prefixes := slices.Collect(maps.Keys(names))
+	for _, g := range globs {
+		prefixes = append(prefixes, spec.GlobPrefix(g))
+	}
+	return kallsyms.Wanted{Prefixes: prefixes, Keep: func(name string) bool {
 		return names[kallsyms.Base(name)] || names[name] || matchesAny(globs, name) ||
 			matchesAny(globs, strings.TrimSuffix(name, implSuffix))
-	}
+	}}
 }

@@ -315,6 +315,6 @@ func TestImplicitArguments(t *testing.T) {
 	require.NoError(t, err)
 	target.Symbols = symbols
 	require.Empty(t, mustResolve(t, target, "nothing").Func.Params)
-	keep := Symbols([]*spec.Trace{mustResolve(t, target, "nothing").Trace})
+	keep := Symbols([]*spec.Trace{mustResolve(t, target, "nothing").Trace}).Keep
 	require.True(t, keep("nothing_impl"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -59,7 +60,7 @@ type kernel struct {
 func openKernel(t *testing.T) *kernel {
 	k, err := runtime.OpenKernel()
 	require.NoError(t, err)
-	target, err := k.Target(nil)
+	target, err := k.Target(kallsyms.Wanted{})
 	require.NoError(t, err)
 	return &kernel{k, target}
 }

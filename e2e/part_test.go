@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 func testPart(t *testing.T, k *kernel) {
 	t.Run("programs", func(t *testing.T) { testPartPrograms(t, k) })
 	t.Run("symbols", func(t *testing.T) { testPartSymbols(t, k) })
+	t.Run("table", func(t *testing.T) { testSymbolTable(t, k) })
 }
 
 func testPartPrograms(t *testing.T, k *kernel) {
@@ -137,6 +139,23 @@ func testPartSymbols(t *testing.T, k *kernel) {
 			require.Equal(t, places(table.Lookup(name)), places(part.Lookup(name)), name)
 		}
 	}
+}
+
+// testSymbolTable: however the table is read, it is /proc/kallsyms.
+func testSymbolTable(t *testing.T, k *kernel) {
+	f, err := os.Open("/proc/kallsyms")
+	require.NoError(t, err)
+	defer f.Close()
+	want, err := kallsyms.Read(f, nil)
+	require.NoError(t, err)
+	require.Equal(t, lastingSymbols(want), lastingSymbols(k.target().Symbols))
+}
+
+// lastingSymbols is what does not come and go as programs do.
+func lastingSymbols(table *kallsyms.Table) []kallsyms.Symbol {
+	return slices.DeleteFunc(slices.Collect(table.All()), func(s kallsyms.Symbol) bool {
+		return s.Module == "bpf" || s.Module == "__builtin__ftrace" || s.Module == "__builtin__kprobes"
+	})
 }
 
 // places is where symbols are, and whether they are functions there.

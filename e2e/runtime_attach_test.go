@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -87,7 +88,7 @@ func testRuntimeModule(t *testing.T) {
 	const xmit = "dummy_xmit"
 	kernel, target := openGuest(t)
 	require.NoError(t, exec.Command("traffic", "dummy", "-n", "0").Run())
-	table, err := kernel.Target(func(name string) bool { return name == xmit })
+	table, err := kernel.Target(kallsyms.Wanted{Keep: func(name string) bool { return name == xmit }})
 	require.NoError(t, err)
 	symbols := table.Symbols.Lookup(xmit)
 	require.Len(t, symbols, 1)

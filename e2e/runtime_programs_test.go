@@ -14,6 +14,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/e2e/guest"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -65,9 +66,9 @@ func openGuest(t *testing.T) (*runtime.Kernel, *compiler.Target) {
 	}
 	kernel, err := runtime.OpenKernel()
 	require.NoError(t, err)
-	target, err := kernel.Target(func(name string) bool {
+	target, err := kernel.Target(kallsyms.Wanted{Keep: func(name string) bool {
 		return name == getpgid || name == getsid || name == getpriority
-	})
+	}})
 	require.NoError(t, err)
 	return kernel, target
 }

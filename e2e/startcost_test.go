@@ -54,9 +54,11 @@ const mostMemory = 16 << 10 // KB
 // Most of what 25 functions take is the kernel's, where their programs differ:
 // each program has a link, which takes ftrace 22 million instructions.
 var starts = []start{
-	{"1 function", []string{"vfs_read"}, 110, 420},
-	{"25 functions at entry", many(" ($pid)"), 300, 1000},
-	{"25 functions, entry and return", many(""), 800, 1000},
+	{"1 function", []string{"vfs_read"}, 110, 170},
+	{"25 functions at entry", many(" ($pid)"), 160, 400},
+	{"25 functions, entry and return", many(""), 800, 750},
+	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}, 850, 600},
+	{"a glob", []string{"vfs_rea*"}, 1050, 850},
 }
 
 // many is specs for 25 functions.

@@ -2,9 +2,19 @@ package kallsyms
 
 import "strings"
 
+// splitLine is the size of a line with its newline, which the last one may lack.
+func splitLine(text string, all bool) int {
+	end := strings.IndexByte(text, '\n')
+	if end < 0 && all {
+		return len(text)
+	}
+	return end + 1
+}
+
 // parseLine parses "ffffffff81000000 T _text" or the same with "\t[module]".
 // The strings of the symbol are parts of line.
 func parseLine(line string) (s Symbol, ok bool) {
+	line = strings.TrimSuffix(line, "\n")
 	var digits int
 	s.Addr, digits = parseHex(line)
 	if digits == 0 || digits > 16 || len(line) < digits+4 || line[digits] != ' ' || line[digits+2] != ' ' {

@@ -1,7 +1,6 @@
 package kallsyms
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -18,22 +17,24 @@ const chunk = 64 << 10
 // whose name keep accepts; nil keeps all. The name is only valid during the
 // call of keep.
 func Read(r io.Reader, keep func(name string) bool) (*Table, error) {
-	p := parser{keep: keep, modules: map[string]uint32{"": 0}, table: &Table{modules: []string{""}}}
+	return readItems(r, keep, splitLine, parseLine)
+}
+
+// readItems reads a table of items, be they lines or records.
+func readItems(r io.Reader, keep func(name string) bool, split func(text string, all bool) int, parse func(item string) (Symbol, bool)) (*Table, error) {
+	p := parser{keep: keep, split: split, parse: parse, modules: map[string]uint32{"": 0}, table: &Table{modules: []string{""}}}
 	buf := make([]byte, chunk)
-	used := 0 // bytes of a line that has begun
+	used := 0 // bytes of an item that has begun
 	for {
 		n, end := fill(r, buf[used:])
 		if end != nil && end != io.EOF {
 			return nil, fmt.Errorf("read symbol table: %w", end)
 		}
 		text := buf[:used+n]
-		whole := len(text)
-		if end == nil {
-			whole = bytes.LastIndexByte(text, '\n') + 1
-		}
 		// The chunk as a string without a copy, which would be 5 MB in all:
-		// parse keeps nothing of it.
-		if err := p.parse(unsafe.String(&buf[0], whole)); err != nil {
+		// the table keeps nothing of it.
+		whole, err := p.add(unsafe.String(&buf[0], len(text)), end != nil)
+		if err != nil {
 			return nil, err
 		}
 		if end != nil {
@@ -58,6 +59,8 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 // parser makes a table of text, a piece for each chunk.
 type parser struct {
 	keep    func(name string) bool
+	split   func(text string, all bool) int // the size of the first item; 0: more is to come of it
+	parse   func(item string) (Symbol, bool)
 	table   *Table
 	modules map[string]uint32 // their indices in table.modules
 
@@ -69,32 +72,34 @@ type parser struct {
 	size          int // of all names
 }
 
-// parse parses lines; the last one may lack its newline.
-func (p *parser) parse(text string) error {
-	for text != "" {
-		line, rest := text, ""
-		if end := strings.IndexByte(text, '\n'); end >= 0 {
-			line, rest = text[:end], text[end+1:]
+// add parses items, and returns how much of the text they take: of the last one
+// the rest may be still to come, unless the text is all that there is.
+func (p *parser) add(text string, all bool) (used int, err error) {
+	for used < len(text) {
+		size := p.split(text[used:], all)
+		if size == 0 {
+			break
 		}
 		p.table.lines++
-		symbol, ok := parseLine(line)
+		item := text[used : used+size]
+		symbol, ok := p.parse(item)
 		if !ok {
-			return fmt.Errorf("parse symbol table, line %d: %.80q is not an address, a type, a name and a module",
-				p.table.lines, line)
+			return 0, fmt.Errorf("parse symbol table, line %d: %.80q is not an address, a type, a name and a module",
+				p.table.lines, strings.TrimSuffix(item, "\n"))
 		}
 		p.table.bits |= symbol.Addr
 		if p.keep == nil || p.keep(symbol.Name) {
-			p.add(symbol)
+			p.keepSymbol(symbol)
 		}
-		text = rest
+		used += size
 	}
 	p.namesBefore, p.names = append(p.namesBefore, string(p.names)), p.names[:0]
 	p.entriesBefore, p.entries = append(p.entriesBefore, slices.Clone(p.entries)), p.entries[:0]
-	return nil
+	return used, nil
 }
 
-// add keeps s, with copies of its strings.
-func (p *parser) add(s Symbol) {
+// keepSymbol keeps s, with copies of its strings.
+func (p *parser) keepSymbol(s Symbol) {
 	module, ok := p.modules[s.Module]
 	if !ok {
 		module = uint32(len(p.table.modules))

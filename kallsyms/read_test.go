@@ -2,6 +2,7 @@ package kallsyms
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -197,5 +198,60 @@ func BenchmarkRead(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// record is a symbol as a program of package runtime writes it.
+func record(addr uint64, kind byte, exported bool, name, module string) string {
+	head := append(binary.NativeEndian.AppendUint64(nil, addr), kind, 0)
+	if exported {
+		head[9] = 1
+	}
+	return string(head) + name + "\x00" + module + "\x00"
+}
+
+// Records say what lines say, also across chunks.
+func TestReadRecords(t *testing.T) {
+	var records, lines strings.Builder
+	for i := range 5000 {
+		addr, name := 0xffffffff81000000+16*uint64(i), fmt.Sprintf("function_%d\xff", i)
+		for _, s := range []struct {
+			kind     byte
+			exported bool
+			module   string
+			shown    byte
+		}{{'T', false, "", 'T'}, {'t', true, "", 't'}, {'T', false, "m", 't'}, {'t', true, "m", 'T'}, {'b', false, "bpf", 'b'}} {
+			records.WriteString(record(addr, s.kind, s.exported, name, s.module))
+			fmt.Fprintf(&lines, "%x %c %s", addr, s.shown, name)
+			if s.module != "" {
+				fmt.Fprintf(&lines, "\t[%s]", s.module)
+			}
+			lines.WriteByte('\n')
+		}
+	}
+	want, err := Read(strings.NewReader(lines.String()), nil)
+	require.NoError(t, err)
+	for _, r := range []io.Reader{strings.NewReader(records.String()), iotest.OneByteReader(strings.NewReader(records.String()))} {
+		got, err := ReadRecords(r, nil)
+		require.NoError(t, err)
+		require.Equal(t, slices.Collect(want.All()), slices.Collect(got.All()))
+	}
+	kept, err := ReadRecords(strings.NewReader(records.String()), func(name string) bool { return name == "function_7\xff" })
+	require.NoError(t, err)
+	require.Equal(t, 5, kept.Len())
+	hidden, err := ReadRecords(strings.NewReader(record(0, 'T', false, "a", "")), nil)
+	require.NoError(t, err)
+	require.True(t, hidden.Hidden())
+}
+
+func TestBrokenRecords(t *testing.T) {
+	whole := record(1, 'T', false, "a", "m")
+	for n := 1; n < len(whole); n++ {
+		_, err := ReadRecords(strings.NewReader(whole[:n]), nil)
+		require.Error(t, err, n)
+	}
+	for _, r := range []string{record(1, 'T', false, "", ""), record(1, 0, false, "a", ""), whole + whole[:3]} {
+		_, err := ReadRecords(strings.NewReader(r), nil)
+		require.Error(t, err)
 	}
 }

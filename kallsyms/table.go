@@ -5,6 +5,16 @@ import (
 	"iter"
 )
 
+// Wanted says which symbols a table is to have.
+type Wanted struct {
+	// Keep says whether it has those of a name, which is valid during the call
+	// only; nil: it has all.
+	Keep func(name string) bool
+	// Prefixes are such that the name of each wanted symbol begins with one of
+	// them; nil: it may begin with anything.
+	Prefixes []string
+}
+
 // Table is a symbol table. It can be used by several goroutines at once.
 type Table struct {
 	names   string // of all symbols, one after the other

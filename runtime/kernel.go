@@ -40,8 +40,10 @@ func OpenKernel() (*Kernel, error) {
 }
 
 func newKernel(types *btf.Spec, cache *btf.Cache) *Kernel {
-	all := func() (*kallsyms.Table, error) { return readSymbols(nil) }
-	return &Kernel{types: types, cache: cache, symbols: sync.OnceValues(all), text: sync.OnceValues(readText)}
+	k := &Kernel{types: types, cache: cache}
+	k.symbols = sync.OnceValues(func() (*kallsyms.Table, error) { return k.readSymbols(kallsyms.Wanted{}) })
+	k.text = sync.OnceValues(k.readText)
+	return k
 }
 
 // Types is the types of vmlinux, or the part of them that was read.
@@ -51,11 +53,10 @@ func (k *Kernel) Types() *btf.Spec { return k.types }
 // for.
 func (k *Kernel) Symbols() (*kallsyms.Table, error) { return k.symbols() }
 
-// Target describes the running kernel. Of the symbols it has those to whose
-// names keep says yes; nil keeps all. A name is valid during the call only, and
-// has the compiler's suffixes (see [kallsyms.Base]).
-func (k *Kernel) Target(keep func(symbol string) bool) (*compiler.Target, error) {
-	symbols, err := k.keepSymbols(keep)
+// Target describes the running kernel. Of the symbols it has those that are
+// wanted. Their names have the compiler's suffixes (see [kallsyms.Base]).
+func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
+	symbols, err := k.wantedSymbols(want)
 	if err != nil {
 		return nil, err
 	}
@@ -77,16 +78,16 @@ func (k *Kernel) Target(keep func(symbol string) bool) (*compiler.Target, error)
 	}, nil
 }
 
-func (k *Kernel) keepSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
+func (k *Kernel) wantedSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	if k.part != nil {
 		if table, ok := k.askSymbols(); ok {
 			return table, nil
 		}
 	}
-	if keep == nil {
+	if want.Keep == nil {
 		return k.Symbols()
 	}
-	return readSymbols(keep)
+	return k.readSymbols(want)
 }
 
 func (k *Kernel) module(name string) (*btf.Spec, error) {
@@ -97,9 +98,17 @@ func (k *Kernel) module(name string) (*btf.Spec, error) {
 	return types, err
 }
 
-// readSymbols reads /proc/kallsyms. Names are readable to all users; addresses
-// may be hidden.
-func readSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
+// readSymbols reads the wanted symbols. Names are readable to all users;
+// addresses may be hidden.
+func (k *Kernel) readSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
+	if table, err := k.iterateSymbols(want); err == nil {
+		return table, nil
+	}
+	return readSymbolFile(want)
+}
+
+// readSymbolFile reads them from /proc/kallsyms.
+func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, errors.New("read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y")
@@ -108,7 +117,7 @@ func readSymbols(keep func(symbol string) bool) (*kallsyms.Table, error) {
 		return nil, fmt.Errorf("read the symbol table: %w", err)
 	}
 	defer f.Close()
-	table, err := kallsyms.Read(f, keep)
+	table, err := kallsyms.Read(f, want.Keep)
 	if err != nil {
 		return nil, fmt.Errorf("read /proc/kallsyms: %w", err)
 	}

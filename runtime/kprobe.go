@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
 type attachFunc func(symbol string, prog *ebpf.Program, opts *link.KprobeOptions) (link.Link, error)
@@ -73,9 +74,17 @@ func (s *Session) Notes() []string {
 // textSymbol is where the kernel's text begins. The name is there once.
 const textSymbol = "_stext"
 
-// readText reads the address of textSymbol.
-func readText() (uint64, error) {
-	symbols, err := readSymbols(func(name string) bool { return name == textSymbol })
+// readText finds the address of textSymbol.
+func (k *Kernel) readText() (uint64, error) {
+	if addrs, err := lookUp([]string{textSymbol}); err == nil && addrs[0] != 0 {
+		return addrs[0], nil
+	}
+	return textAddress(k.readSymbols)
+}
+
+// textAddress reads it in the symbol table.
+func textAddress(read func(kallsyms.Wanted) (*kallsyms.Table, error)) (uint64, error) {
+	symbols, err := read(kallsyms.Wanted{Keep: func(name string) bool { return name == textSymbol }, Prefixes: []string{textSymbol}})
 	if err != nil {
 		return 0, err
 	}

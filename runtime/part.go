@@ -20,6 +20,7 @@ var ownTypes = []string{
 	plainArgs, structArgs, manyArgs, // tried
 	"bpf_link_info",                       // countsMisses
 	"task_struct", "pid", "bpf_iter_task", // tasks
+	"bpf_iter_ksym", "kallsym_iter", // symbols
 	"btf_trace_sched_process_fork", "btf_trace_sched_process_free", // process trees
 }
 

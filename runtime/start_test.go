@@ -82,7 +82,7 @@ func BenchmarkStart(b *testing.B) {
 			require.NoError(b, err)
 		}},
 		{"kallsyms", func() {
-			_, err := readSymbols(func(name string) bool { return name == "vfs_read" })
+			_, err := readSymbolFile(kallsyms.Wanted{Keep: func(name string) bool { return name == "vfs_read" }})
 			require.NoError(b, err)
 		}},
 		{"resolve", func() { resolved(b, trace, target) }},

@@ -72,7 +72,7 @@ func NewSurvey() (*Survey, error) {
 	} else {
 		s.Tracefs = err
 	}
-	if _, err := readText(); err != nil {
+	if _, err := textAddress(readSymbolFile); err != nil {
 		s.Addresses = err
 	}
 	types, _ := filepath.Glob(typesDir + "/*")

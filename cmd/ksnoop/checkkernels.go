@@ -147,7 +147,7 @@ func (k *checkKernel) open(subjects []*checkSubject) (*compiler.Target, error) {
 		}
 	}
 	if k.symbols != "" {
-		target.Symbols, err = readSymbolFile(k.symbols, compiler.Symbols(traces))
+		target.Symbols, err = readSymbolFile(k.symbols, compiler.Symbols(traces).Keep)
 	}
 	return target, err
 }

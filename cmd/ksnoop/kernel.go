@@ -59,23 +59,23 @@ func fit(traces []*spec.Trace, target *compiler.Target) bool {
 
 // target describes the kernel for the functions of traces.
 func (k *kernel) target(traces []*spec.Trace) (*compiler.Target, error) {
-	keep := compiler.Symbols(traces)
-	target, err := k.Target(keep)
+	want := compiler.Symbols(traces)
+	target, err := k.Target(want)
 	if err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(traces, func(t *spec.Trace) bool { return spec.IsGlob(t.Func.Name) }) {
-		target.Hookable = k.hookable(keep)
+		target.Hookable = k.hookable(want.Keep)
 	}
 	return target, nil
 }
 
-// hookable says of the functions that keep says yes to which ones ftrace has a
-// hook in; nil if it will not tell.
+// hookable says of the functions that keep says yes to, or of all if it is nil,
+// which ones ftrace has a hook in; nil if it will not tell.
 func (k *kernel) hookable(keep func(string) bool) func(function string) bool {
 	hooks := map[string]bool{}
 	err := k.Hooks(func(function, _ []byte) {
-		if name := string(function); keep(name) {
+		if name := string(function); keep == nil || keep(name) {
 			hooks[name] = true
 		}
 	})

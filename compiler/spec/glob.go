@@ -46,7 +46,17 @@ func ParseGlob(pattern string) ([]GlobElement, error) {
 }
 
 // IsGlob reports whether a name has wildcards in it.
-func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
+func IsGlob(name string) bool { return strings.ContainsAny(name, wildcards) }
+
+// GlobPrefix is what all that a glob matches begins with.
+func GlobPrefix(glob string) string {
+	if i := strings.IndexAny(glob, wildcards); i >= 0 {
+		return glob[:i]
+	}
+	return glob
+}
+
+const wildcards = "*?["
 
 // globElement parses the element at a place of the pattern and returns how
 // long it is.
