@@ -1,0 +1,104 @@
+// Package schema says whether what ksnoop prints in JSON is what the schemas of
+// docs say.
+//
+//	s, err := schema.Strict("docs/trace.schema.json")
+//	err = s.Lines(text)
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A Schema says what a line of JSON may be.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// Read reads a schema as it is published, for whoever reads the lines: what may
+// be added to them one day is valid.
+func Read(path string) (*Schema, error) {
+	doc, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	return compile(path, doc)
+}
+
+// Strict reads a schema for whoever prints the lines: a member or a type that
+// the schema does not name is an error.
+func Strict(path string) (*Schema, error) {
+	doc, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	closeAll(doc)
+	return compile(path, doc)
+}
+
+func load(path string) (any, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	doc, err := jsonschema.UnmarshalJSON(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return doc, nil
+}
+
+// compile refuses what is no schema by the metaschema.
+func compile(path string, doc any) (*Schema, error) {
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(path, doc); err != nil {
+		return nil, err
+	}
+	compiled, err := c.Compile(path)
+	return &Schema{compiled}, err
+}
+
+// closeAll allows an object, at any depth, only the members that its schema
+// names, unless that says what others are. later is the schema of lines of types
+// that the schema does not know.
+func closeAll(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if _, open := s["additionalProperties"]; s["type"] == "object" && !open {
+			s["unevaluatedProperties"] = false
+		}
+		for name, below := range s {
+			if name == "later" {
+				s[name] = false
+				continue
+			}
+			closeAll(below)
+		}
+	case []any:
+		for _, below := range s {
+			closeAll(below)
+		}
+	}
+}
+
+// Lines says of the first line that is not as the schema says why.
+func (s *Schema) Lines(text string) error {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err == nil {
+			err = s.compiled.Validate(value)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w\n%s", n, err, line)
+		}
+	}
+	if n == 0 {
+		return errors.New("there is no line")
+	}
+	return nil
+}
