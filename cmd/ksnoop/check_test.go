@@ -153,6 +153,7 @@ func TestCheckJSON(t *testing.T) {
 	require.NoError(t, os.WriteFile(specs, []byte("# comment\nsame(count)\n\nsame*\n"), 0o644))
 	status, stdout, stderr := checked(t, dir, "-o", "json", "-f", specs)
 	require.Equal(t, exitFailure, status, stderr)
+	require.NoError(t, strictSchema(t, "results").Lines(stdout))
 	var got []map[string]any
 	for line := range strings.Lines(stdout) {
 		var object map[string]any

@@ -177,6 +177,7 @@ func TestDoctorJSON(t *testing.T) {
 	}
 	text := d.json()
 	require.NoError(t, json.Unmarshal(text, &got))
+	require.NoError(t, strictSchema(t, "doctor").Lines(string(text)))
 	require.Equal(t, 1, bytes.Count(text, []byte("\n")))
 	require.Equal(t, "doctor", got.Type)
 	require.Equal(t, 1, got.Version)

@@ -16,6 +16,20 @@ import (
 // the end of the block.
 var jqExample = regexp.MustCompile("(?s)```\n\\$ jq ((?:-\\w+ )*)'([^']*)' (\\w+\\.json)\n(.*?)```\n")
 
+// jsonLine matches a line of JSON in the documentation.
+var jsonLine = regexp.MustCompile("(?s)```json\n(.*?)```\n")
+
+// The lines of the reference are as the schema says.
+func TestJSONLines(t *testing.T) {
+	text, err := os.ReadFile("../../docs/json.md")
+	require.NoError(t, err)
+	matches := jsonLine.FindAllSubmatch(text, -1)
+	require.NotEmpty(t, matches)
+	for _, m := range matches {
+		require.NoError(t, strictSchema(t, "trace").Lines(string(m[1])))
+	}
+}
+
 // Every jq example of the reference prints what stands there, from lines that
 // ksnoop printed on a real kernel.
 func TestJQExamples(t *testing.T) {
@@ -25,9 +39,11 @@ func TestJQExamples(t *testing.T) {
 	matches := jqExample.FindAllSubmatch(text, -1)
 	require.Equal(t, strings.Count(string(text), "$ jq "), len(matches), "a jq example is not understood")
 	require.Greater(t, len(matches), 9)
+	lines := strictSchema(t, "trace")
 	for _, m := range matches {
 		input, err := os.ReadFile(filepath.Join("testdata", string(m[3])))
 		require.NoError(t, err)
+		require.NoError(t, lines.Lines(string(input)), "%s", m[3])
 		var out strings.Builder
 		require.NoError(t, jq.Run(&out, string(m[1]), string(m[2]), input), "%s", m[2])
 		if *update {

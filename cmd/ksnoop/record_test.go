@@ -56,7 +56,7 @@ func fitRecord(unit *compiler.Unit, rec []byte, event int) []byte {
 }
 
 // recordUnit has events with values of all kinds.
-func recordUnit(f *testing.F) *compiler.Unit {
+func recordUnit(f testing.TB) *compiler.Unit {
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(kernelTypes(f)))
 	require.NoError(f, err)
 	features, err := featuresOf("", types, compiler.AMD64)
@@ -80,7 +80,7 @@ func recordUnit(f *testing.F) *compiler.Unit {
 	plan, err := compiler.ResolveAll(traces, target, compiler.Wishes{})
 	require.NoError(f, err)
 	unit, err := compiler.Compile(plan.Probes, compiler.Options{
-		Arch: target.Arch, Features: target.Features, RingBytes: defaultRing, MaxBytes: 64,
+		Arch: target.Arch, Features: target.Features, RingBytes: defaultRing, MaxBytes: 64, Tally: true,
 	})
 	require.NoError(f, err)
 	return unit

@@ -43,6 +43,7 @@ func tallies(unit *compiler.Unit, counters []compiler.Counters) (all []runtime.T
 // What is counted stands there, even if it is 0; what is not does not.
 func TestJSONSummary(t *testing.T) {
 	unit := newCountedUnit()
+	unit.Collection.Maps[compiler.SwitchMap] = &ebpf.MapSpec{}
 	f, g, h := unit.Events[0].Probe, unit.Events[2].Probe, unit.Events[3].Probe
 	s := newSummary(unit, account{tallies(unit, []compiler.Counters{
 		{Lost: 5, Filtered: 2, Matched: 6}, {Unpaired: 1}, {NoRoom: 2}, {Unreadable: 3},
@@ -54,11 +55,12 @@ func TestJSONSummary(t *testing.T) {
 	p := newJSON(dumpDefaults, unit, nil, "")
 	p.end(s)
 	require.Equal(t, `{"type":"summary","probes":[`+
-		`{"func":"f","module":"m","kind":"entry","attach":"fentry","delivered":1,"lost":5,"noroom":0,"unreadable":0,"unpaired":0},`+
-		`{"func":"f","module":"m","kind":"return","attach":"fexit","delivered":1,"lost":0,"noroom":0,"missed":7,"unreadable":0,"unpaired":1},`+
-		`{"func":"g","kind":"entry","attach":"kprobe.multi","delivered":1,"lost":0,"noroom":2,"unreadable":0,"unpaired":0},`+
-		`{"func":"h","kind":"entry","attach":"kprobe.multi","delivered":1,"lost":0,"noroom":0,"unreadable":3,"unpaired":0}],`+
+		`{"func":"f","module":"m","kind":"entry","attach":"fentry","hits":8,"filtered":2,"matched":6,"delivered":1,"lost":5,"noroom":0,"unreadable":0,"unpaired":0},`+
+		`{"func":"f","module":"m","kind":"return","attach":"fexit","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":0,"missed":7,"unreadable":0,"unpaired":1},`+
+		`{"func":"g","kind":"entry","attach":"kprobe.multi","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":2,"unreadable":0,"unpaired":0},`+
+		`{"func":"h","kind":"entry","attach":"kprobe.multi","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":0,"unreadable":3,"unpaired":0}],`+
 		`"shared":[{"attach":"kprobe.multi","funcs":["g","h"],"missed":9}]}`+"\n", string(p.text))
+	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
 }
 
 // With every call counted there are hits.
@@ -103,6 +105,7 @@ func TestJSONLoss(t *testing.T) {
 	})
 	require.Equal(t, `{"type":"loss","time":123456789,"func":"f","kind":"call","attach":"kprobe.session",`+
 		`"hits":9,"filtered":1,"matched":8,"delivered":5,"lost":3,"noroom":0,"missed":2,"unreadable":4,"unpaired":6}`+"\n", string(p.text))
+	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
 }
 
 // The text formats leave losses to stderr.

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -15,19 +16,21 @@ import (
 	"github.com/jstemmer/go-junit-report/v2/junit"
 	tapparser "github.com/shogo82148/go-tap"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/schema"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // all has a result of every status, and everything that a result can have.
 var (
-	suite = Suite{Name: "tcp", Results: 7, Fields: []Field{{"kernel", "6.12"}, {"cpus", 2}}}
+	suite = Suite{Name: "tcp", Results: 7, Fields: []Field{{"kernel", "6.12"}, {"uid", 0}}}
 	all   = []Result{
 		{Name: "run", Text: "status=0 time=41.2s", File: "tcp.probes", Line: 5, Seconds: 41.25},
 		{
 			Name: "retransmits", Status: Fail, Text: "matched 2 of 312, expected never", File: "tcp.probes", Line: 9,
 			Notes:  []string{"tcp_retransmit_skb called=312 matched=2 missed=0 first=-101 (ENETUNREACH)"},
-			Fields: []Field{{"called", uint64(312)}, {"ratio", 0.5}, {"funcs", []string{"a", "b"}}, {"decided", true}, {"first", int64(-101)}},
+			Fields: []Field{{"condition", "never"}, {"spec", "tcp_retransmit_skb()"}, {"called", uint64(312)}, {"matched", uint64(2)}, {"missed", uint64(0)}, {"unreadable", uint64(0)}, {"first", "-101 (ENETUNREACH)"}},
 		},
 		{Name: "slow", Status: Skip, Text: "the CPU is emulated"},
 		{Name: "latency", Status: XFail, Text: "p99 is 3ms", Notes: []string{"one", "two\nthree"}},
@@ -166,6 +169,9 @@ func TestJUnit(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	text, _ := written(t, "json", suite, all)
+	lines, err := schema.Strict("../../../docs/results.schema.json")
+	require.NoError(t, err)
+	require.NoError(t, lines.Lines(text))
 	got := strings.Split(strings.TrimSpace(text), "\n")
 	require.Len(t, got, len(all)+2)
 	var summary map[string]any
@@ -174,6 +180,16 @@ func TestJSON(t *testing.T) {
 		"type": "summary", "suite": "tcp", "ok": false, "results": 7.0, "seconds": 41.25,
 		"pass": 2.0, "fail": 1.0, "skip": 1.0, "xfail": 1.0, "error": 1.0, "timeout": 1.0,
 	}, summary)
+}
+
+// Numbers keep all their digits.
+func TestJSONFields(t *testing.T) {
+	for want, value := range map[string]any{
+		`18446744073709551615`: uint64(math.MaxUint64), `-101`: int64(-101), `2`: 2, `0.25`: 0.25, `null`: math.NaN(), `true`: true, `["a","b\"\n"]`: []string{"a", "b\"\n"},
+	} {
+		text, _ := written(t, "json", Suite{Name: "s", Fields: []Field{{"x", value}}}, nil)
+		require.Contains(t, text, `"fields":{"x":`+want+"}}\n")
+	}
 }
 
 // annotation is a command as GitHub's runner takes it apart.
