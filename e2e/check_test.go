@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/e2e/schema"
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
@@ -145,7 +146,7 @@ func asNobody(t *testing.T, name string, args ...string) (stdout, stderr string,
 }
 
 // withoutVersion leaves out what differs with every build, and makes sure that
-// every line is JSON.
+// every line is as the schema says.
 func withoutVersion(t *testing.T, text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	var suite struct {
@@ -154,9 +155,9 @@ func withoutVersion(t *testing.T, text string) string {
 	}
 	require.NoError(t, json.Unmarshal([]byte(first), &suite))
 	require.Equal(t, 1, suite.Version)
-	for line := range strings.Lines(rest) {
-		require.True(t, json.Valid([]byte(line)), line)
-	}
+	results, err := schema.Strict("../docs/results.schema.json")
+	require.NoError(t, err)
+	require.NoError(t, results.Lines(text))
 	return strings.Replace(first, suite.Fields.Ksnoop, "VERSION", 1) + "\n" + rest
 }
 

@@ -32,6 +32,8 @@ func TestDocs(t *testing.T) {
 	testOne(t, vm.Machine{Files: files}, selectedBelow("^TestGuestDocs$", 1))
 }
 
+// guestPages is where the documentation is in the guest: its pages, or only the
+// schemas.
 const guestPages = "/docs"
 
 // TestGuestDocs runs in the machine that TestDocs boots.

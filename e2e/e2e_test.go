@@ -46,7 +46,7 @@ func TestGuest(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
-	params, err := script.Params(dir)
+	params, err := script.Params(dir, guestPages)
 	require.NoError(t, err)
 	params.Deadline, _ = t.Deadline()
 	testscript.RunT(sequential{t}, params)

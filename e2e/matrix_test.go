@@ -161,6 +161,7 @@ func guestFiles(t *testing.T) []vm.File {
 	build(t, "test", "-c", "-o", test, ".")
 	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
 	files = append(files, imageFiles(t, ksnoop)...)
+	files = append(files, schemaFiles(t)...)
 	paths, err := filepath.Glob(filepath.Join(*scripts, "*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths, "no scripts in %s", *scripts)
@@ -182,6 +183,17 @@ func staticBinary(t *testing.T) string {
 	ksnoop := filepath.Join(t.TempDir(), "ksnoop")
 	build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
 	return ksnoop
+}
+
+// schemaFiles are the schemas of what ksnoop prints.
+func schemaFiles(t *testing.T) (files []vm.File) {
+	paths, err := filepath.Glob("../docs/*.schema.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, p := range paths {
+		files = append(files, vm.File{Path: guestPages[1:] + "/" + filepath.Base(p), Source: p})
+	}
+	return files
 }
 
 // logOf is a file where the output of a guest can be read while it runs, if one

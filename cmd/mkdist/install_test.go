@@ -20,7 +20,8 @@ func checkInstalled(t *testing.T, prefix, manual string) {
 	require.Contains(t, sh(t, program, "compile", "--btf", kernelTypes(t), "--attach", "kprobe", "vfs_read(count > 4096)"), "= *(u64 *)(r6 + 16)")
 	for _, name := range []string{
 		"share/man/man8/" + manual, "share/bash-completion/completions/ksnoop", "share/zsh/site-functions/_ksnoop",
-		"share/fish/vendor_completions.d/ksnoop.fish", "share/doc/ksnoop/copyright", "share/doc/ksnoop/docs/spec.md", "share/doc/ksnoop/docs/kubernetes/pod.yaml",
+		"share/fish/vendor_completions.d/ksnoop.fish", "share/doc/ksnoop/copyright", "share/doc/ksnoop/docs/spec.md", "share/doc/ksnoop/docs/trace.schema.json",
+		"share/doc/ksnoop/docs/kubernetes/pod.yaml",
 	} {
 		info, err := os.Stat(filepath.Join(prefix, name))
 		require.NoError(t, err)

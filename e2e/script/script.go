@@ -22,6 +22,8 @@
 //	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
 //	hits NAME N                               NAME's FILTER was true N times, as in events
 //	exec jq [OPTION...] FILTER [FILE]         what jq makes of FILE, or of stdin
+//	[!] schema NAME FILE...                   each line of the files is as docs/NAME.schema.json says,
+//	                                          and has no other members
 //	like FILE WANTED                          compare two files; <...> in the second is any part of a line
 //	daytime VAR                               remember the time
 //	daytime VAR OUT                           each line of OUT begins with a time of day since then
@@ -51,8 +53,9 @@ const patience = time.Minute
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// Params returns what runs the scripts in dir.
-func Params(dir string) (testscript.Params, error) {
+// Params returns what runs the scripts in dir; schemas of JSON are in another
+// directory.
+func Params(dir, schemas string) (testscript.Params, error) {
 	kernel, err := runningKernel()
 	if err != nil {
 		return testscript.Params{}, err
@@ -83,6 +86,7 @@ func Params(dir string) (testscript.Params, error) {
 			"daytime":      positive(daytime),
 			"kprobe":       positive(kprobe),
 			"hits":         positive(hits),
+			"schema":       checkLines(schemas),
 			"like":         positive(like),
 			"status":       positive(status),
 			"peak":         positive(peak),
