@@ -36,7 +36,7 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 func (n *Needs) add(t *spec.Trace) bool {
 	name := t.Func.Name
 	switch {
-	case t.Probe != nil, t.Module.Name != "", spec.IsGlob(name), kallsyms.Base(name) != name, indexedWrong(name):
+	case t.Probe != nil && asksNames(t), t.Module.Name != "", spec.IsGlob(name), kallsyms.Base(name) != name, indexedWrong(name):
 		return false
 	case t.Tracepoint:
 		n.Types = append(n.Types, tracepointType+name)
@@ -48,14 +48,17 @@ func (n *Needs) add(t *spec.Trace) bool {
 		n.Functions = append(n.Functions, name)
 		n.Variants = append(n.Variants, name+implSuffix)
 	}
+	if t.Probe != nil {
+		n.Types = append(n.Types, returnsKnown...)
+	}
 	return !slices.ContainsFunc(t.AllItems(), func(item *spec.Item) bool { return !n.addItem(item) })
 }
 
-// addItem is false for what may be anywhere: variables, and constants that any
-// enum may have.
+// addItem is false for what may be anywhere, such as variables and constants that
+// any enum may have, and for what goes through structures without their names.
 func (n *Needs) addItem(item *spec.Item) bool {
 	ok := item.Pred == nil || item.Pred.Const.Kind != spec.Name || knownName(item.Pred.Const.Str)
-	if item.Value == nil {
+	if item.Value == nil || item.Type != nil && strings.HasPrefix(item.Type.Name, "%") {
 		return false
 	}
 	spec.Walk(item.Value, func(e spec.Expr) {
@@ -65,7 +68,8 @@ func (n *Needs) addItem(item *spec.Item) bool {
 		case *spec.Cast:
 			words := strings.Fields(e.Type.Name)
 			n.Types = append(n.Types, words[len(words)-1])
-		case *spec.Arg, *spec.Return, *spec.Builtin, *spec.Index, *spec.Deref:
+		case *spec.Arg, *spec.Return, *spec.Builtin, *spec.Index, *spec.Deref, *spec.Memory, *spec.Register,
+			*spec.StackPointer, *spec.StackSlot, *spec.ReturnAddress, *spec.Immediate, *spec.Old, *spec.AllArgs, *spec.Field:
 		default:
 			ok = false
 		}

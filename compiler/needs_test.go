@@ -25,8 +25,16 @@ func TestFewNeeds(t *testing.T) {
 		"f(@jiffies)":                    nil, // variables
 		"f(a == SOME_ENUMERATOR)":        nil, // any enum
 		"f(a) if a == 1 || b == PERHAPS": nil,
-		"p:x f a=$arg1":                  nil,
-		"___f":                           nil,
+		"p:x f a=$arg1 b=c->d e=+8(%di):string if a == 3 && common_pid > 1": {
+			Types: []string{"f", "f_impl", "kretprobe_find_ret_addr", "rethook_find_ret_addr"}, Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+		},
+		"p f+3":                                 nil, // where it ends
+		"p 0xffffffff81000000":                  nil,
+		"p f a=@jiffies":                        nil,
+		"p f a=$arg1:%pd":                       nil, // structures of the kernel
+		`p f a=$arg1:symstr if a == "vfs_read"`: nil, // all symbols
+		"p f a=$arg1 if a.function == vfs_read": nil,
+		"___f":                                  nil,
 	} {
 		trace, err := kprobe.ParseAny(text)
 		require.NoError(t, err, text)

@@ -16,6 +16,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
@@ -27,6 +28,18 @@ func testPart(t *testing.T, k *kernel) {
 	t.Run("table", func(t *testing.T) { testSymbolTable(t, k) })
 }
 
+// partSpecs use what a part may have.
+var partSpecs = []string{
+	"tp:sched_switch",
+	"vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
+	"p:entry vfs_read f=file->f_flags size=$arg3 name=+8($arg1):x64 r=%di s=$stack1:symbol c=$comm if size > 10 && common_pid != 1",
+	"p vfs_read $arg*",
+	"p:old vfs_read a0 s0",
+	"r:back vfs_read rv ra",
+	"f:both vfs_read%return size=$arg3 $retval",
+	"t sched_switch next=$arg3",
+}
+
 func testPartPrograms(t *testing.T, k *kernel) {
 	whole := k.target()
 	functions := sample(slices.DeleteFunc(k.functions(t), func(name string) bool {
@@ -34,17 +47,16 @@ func testPartPrograms(t *testing.T, k *kernel) {
 	}), 100)
 	same := 0
 	for some := range slices.Chunk(functions, 25) {
-		part := k.part(t, append([]string{
-			"tp:sched_switch", "vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
-		}, some...)...)
+		part := k.part(t, slices.Concat(partSpecs, some)...)
 		require.Equal(t, whole.Features, part.Features)
 		for _, text := range some {
 			if k.samePrograms(t, text, whole, part) {
 				same++
 			}
 		}
-		k.samePrograms(t, "tp:sched_switch", whole, part)
-		k.samePrograms(t, "vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)", whole, part)
+		for _, text := range partSpecs {
+			require.True(t, k.samePrograms(t, text, whole, part), text)
+		}
 	}
 	t.Logf("%d of %d functions", same, len(functions))
 	require.Greater(t, same, len(functions)*9/10)
@@ -54,7 +66,7 @@ func testPartPrograms(t *testing.T, k *kernel) {
 func (k *kernel) part(t *testing.T, specs ...string) *compiler.Target {
 	var traces []*spec.Trace
 	for _, text := range specs {
-		trace, err := spec.Parse(text)
+		trace, err := kprobe.ParseAny(text)
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
@@ -70,7 +82,7 @@ func (k *kernel) part(t *testing.T, specs ...string) *compiler.Target {
 // samePrograms compares what a spec becomes, and how its values look. It is
 // false if neither can be traced.
 func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.Target) bool {
-	trace, err := spec.Parse(text)
+	trace, err := kprobe.ParseAny(text)
 	require.NoError(t, err)
 	want, err := compiler.Resolve(trace, whole)
 	got, partErr := compiler.Resolve(trace, part)
