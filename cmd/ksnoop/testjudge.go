@@ -48,7 +48,7 @@ func (t *tester) judge() ([]testResult, error) {
 		all = append(all, testResult{Result: m.Report(o), metric: true, observed: o, of: m})
 	}
 	for i := range all {
-		if all[i].Status != suite.Pass {
+		if all[i].Status != suite.Pass || all[i].metric {
 			all[i].Notes = append(all[i].Notes, t.evidenceOf(all[i].Name)...)
 		}
 	}
