@@ -16,10 +16,17 @@ type Needs struct {
 	Variants  []string // that change what is known of them: if there are types of these names, that takes the symbol table
 }
 
-// FewNeeds lists what specs need, if that can be told before they are bound. Of
-// a kernel that has all of it they become the same probes as of the whole one;
-// an error may come of what is missing.
+// fewTraces are no more than this: what more of them need takes as long to cut
+// out as to read all.
+const fewTraces = 256
+
+// FewNeeds lists what a few specs need, if that can be told before they are
+// bound. Of a kernel that has all of it they become the same probes as of the
+// whole one; an error may come of what is missing.
 func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
+	if len(traces) > fewTraces {
+		return Needs{}, false
+	}
 	n.Types = []string{"thread_union", "task_struct"} // see findStacks, findComm
 	for _, t := range traces {
 		if !n.add(t) {

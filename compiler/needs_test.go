@@ -49,6 +49,14 @@ func TestFewNeeds(t *testing.T) {
 	}
 }
 
+// So much is not taken out of the whole.
+func TestManyNeeds(t *testing.T) {
+	_, ok := FewNeeds(slices.Repeat(parseAll(t, "f"), fewTraces))
+	require.True(t, ok)
+	_, ok = FewNeeds(slices.Repeat(parseAll(t, "f"), fewTraces+1))
+	require.False(t, ok)
+}
+
 // What several specs need is there once: a function that is there twice would
 // be two of one name.
 func TestFewNeedsOnce(t *testing.T) {
