@@ -26,6 +26,9 @@ const (
 	// lastScripts change the guest for good, and run after all others. It is
 	// below their directory.
 	lastScripts = "last"
+	// onceScripts are about ksnoop alone, and run on oneKernel. They are in a
+	// directory below the others.
+	onceScripts = "once"
 	// minKernels is how few kernels still make a test; a suite leaves the mirrors one day.
 	minKernels = 3
 )
@@ -61,7 +64,13 @@ func TestMatrix(t *testing.T) {
 				t.Skip(err)
 			}
 			t.Log(kernel.Release)
-			testKernel(t, vm.Machine{QEMU: qemu, Kernel: kernel, Files: files, Args: guestArgs(selected())})
+			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files), Args: guestArgs(selected())}
+			if suite.String() == oneKernel {
+				m.Files = append(m.Files, scriptFiles(t, onceScripts, guestScripts)...)
+			} else {
+				m.Args = append(m.Args, "-share="+strconv.Itoa(*share))
+			}
+			testKernel(t, m)
 		})
 	}
 }
@@ -150,7 +159,7 @@ func guestArgs(run string) []string {
 	return []string{
 		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
 		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
-		"-cycles=" + cycles.String(),
+		"-cycles=" + cycles.String(), "-share=1",
 	}
 }
 
@@ -162,15 +171,18 @@ func guestFiles(t *testing.T) []vm.File {
 	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
 	files = append(files, imageFiles(t, ksnoop)...)
 	files = append(files, schemaFiles(t)...)
-	paths, err := filepath.Glob(filepath.Join(*scripts, "*.txtar"))
+	all := scriptFiles(t, "", guestScripts)
+	require.NotEmpty(t, all, "no scripts in %s", *scripts)
+	return slices.Concat(files, all, scriptFiles(t, lastScripts, filepath.Join(guestScripts, lastScripts)))
+}
+
+// scriptFiles are the scripts in a directory of those to run, to be in one of the
+// guest.
+func scriptFiles(t *testing.T, dir, guest string) (files []vm.File) {
+	paths, err := filepath.Glob(filepath.Join(*scripts, dir, "*.txtar"))
 	require.NoError(t, err)
-	require.NotEmpty(t, paths, "no scripts in %s", *scripts)
-	last, err := filepath.Glob(filepath.Join(*scripts, lastScripts, "*.txtar"))
-	require.NoError(t, err)
-	for _, p := range append(paths, last...) {
-		name, err := filepath.Rel(*scripts, p)
-		require.NoError(t, err)
-		files = append(files, vm.File{Path: guestScripts[1:] + "/" + name, Source: p})
+	for _, p := range paths {
+		files = append(files, vm.File{Path: filepath.Join(guest, filepath.Base(p))[1:], Source: p})
 	}
 	return files
 }
