@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
@@ -36,17 +36,9 @@ func (k *Kernel) iterateSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 		return nil, err
 	}
 	defer coll.Close()
-	iter, err := link.AttachIter(link.IterOptions{Program: coll.Programs["symbols"]})
-	if err != nil {
-		return nil, err
-	}
-	defer iter.Close()
-	r, err := iter.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return kallsyms.ReadRecords(r, want.Keep)
+	return iterate(coll.Programs["symbols"], func(r io.Reader) (*kallsyms.Table, error) {
+		return kallsyms.ReadRecords(r, want.Keep)
+	})
 }
 
 // symbolMembers is where struct kallsym_iter has what is wanted of a symbol.

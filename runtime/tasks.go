@@ -10,7 +10,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -42,25 +41,15 @@ func (k *Kernel) Tasks() ([]Task, error) {
 		return nil, loadError(spec, err, lockableHere(), ReadPrivileges())
 	}
 	defer coll.Close()
-	tasks, err := readTasks(coll.Programs["tasks"])
+	tasks, err := iterate(coll.Programs["tasks"], readTasks)
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}
 	return tasks, nil
 }
 
-// readTasks runs an iterator.
-func readTasks(prog *ebpf.Program) ([]Task, error) {
-	iter, err := link.AttachIter(link.IterOptions{Program: prog})
-	if err != nil {
-		return nil, err
-	}
-	defer iter.Close()
-	r, err := iter.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
+// readTasks reads what the iterator writes.
+func readTasks(r io.Reader) ([]Task, error) {
 	raw, err := io.ReadAll(r)
 	if err != nil {
 		return nil, err
