@@ -79,8 +79,14 @@ func completeOperand(types typeSource, before []string, word string) answer {
 	switch takes := subcommandOf(before).operands; {
 	case takes == "":
 		return answer{kind: wholeWords}
-	case takes == "FILE", takes == "FILE...":
+	case strings.HasPrefix(takes, "FILE"):
 		return answer{kind: files}
+	case strings.Contains(takes, "PROBEFILE"):
+		found := completeSpec(types, word, false)
+		if word == "" || len(found) == 0 {
+			return answer{kind: files}
+		}
+		return parts(word, found)
 	case takes == "TYPE":
 		return parts(word, completeType(types, word))
 	case strings.Contains(takes, "|"):
