@@ -67,6 +67,7 @@ func benchKernel(t *testing.T, line string, m vm.Machine) (rows []bench.Row) {
 	kernel, err := vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
 	require.NoError(t, err)
 	m.Kernel, m.Icount, m.Args = kernel, true, append(guestArgs("^TestGuestBench$"), "-steps="+*steps)
+	m.Memory = 2048 // with the peers, whose libraries have 200 MB
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
 	var output bytes.Buffer

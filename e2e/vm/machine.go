@@ -17,6 +17,7 @@ type Machine struct {
 	Args   []string // init's arguments
 
 	CPUs   int    // 1 unless set
+	Memory int    // in MB; 1024 unless set
 	Append string // more of the kernel's command line
 	Icount bool   // a nanosecond of the guest's time is one instruction; implies one CPU
 }
@@ -37,7 +38,7 @@ func (m Machine) arguments(dir string) []string {
 		"-accel", "tcg,thread=single",
 		// TCG corrupts the flags after cmpxchg16b: 6.12 dies at random with it.
 		"-cpu", "max,cx16=off",
-		"-m", "1024",
+		"-m", strconv.Itoa(cmp.Or(m.Memory, 1024)),
 		"-nodefaults", "-display", "none", "-no-reboot",
 		"-serial", "file:" + filepath.Join(dir, consoleFile),
 		"-serial", "stdio",
