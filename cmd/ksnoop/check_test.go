@@ -210,6 +210,7 @@ func TestCheckErrors(t *testing.T) {
 		{"-o|json=|same", "ksnoop: --output is \"json=\": name a file behind =, as in json=results\n"},
 		{"--btf|DIR/old/../old/btf|same", "ksnoop: --btf DIR/old/../old/btf is given twice: once is enough\n"},
 		{"-f|/dev/null", "ksnoop: there is nothing in /dev/null: each line is empty, a comment or taken back\n"},
+		{"DIR/none.probes", "ksnoop: read specs: open DIR/none.probes: no such file or directory\n"},
 		{"--btf=|same", "ksnoop: --btf has no value: ksnoop check --help explains it\n"},
 	} {
 		var words []string

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/suite"
@@ -46,8 +47,12 @@ func probeFileSubjects(name string) (subjects []*checkSubject, ok bool, err erro
 	return subjects, true, nil
 }
 
-// isProbeFile says whether a file is there and begins as one of probes.
+// isProbeFile says whether a name is meant for a file of probes: it ends as those
+// do, or there is a file that begins as one.
 func isProbeFile(name string) bool {
+	if filepath.Ext(name) == ".probes" {
+		return true
+	}
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
