@@ -130,14 +130,14 @@ func (at symbolMembers) iterator(prefixes []prefix) asm.Instructions {
 		},
 		at.choose(prefixes),
 		at.head(),
-		at.text(at.nameSize, at.name),
+		copyString(at.nameSize, at.name),
 		{
 			asm.Mov.Reg(asm.R9, asm.R0),
 			asm.Mov.Reg(asm.R1, asm.R8),
 			asm.Add.Imm(asm.R1, kallsyms.RecordHead),
 			asm.Add.Reg(asm.R1, asm.R9),
 		},
-		at.text(at.moduleSize, at.module),
+		copyString(at.moduleSize, at.module),
 		{
 			asm.Mov.Reg(asm.R1, asm.R6),
 			asm.Mov.Reg(asm.R2, asm.R8),
@@ -172,8 +172,8 @@ func (at symbolMembers) head() asm.Instructions {
 	}
 }
 
-// text copies a string to R1.
-func (at symbolMembers) text(size, off int) asm.Instructions {
+// copyString copies a string of the symbol to R1.
+func copyString(size, off int) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R2, int32(size)),
 		asm.Mov.Reg(asm.R3, asm.R7),

@@ -49,18 +49,11 @@ func hasRecord(types *btf.Spec, kind, name string) bool {
 		return false
 	}
 	for _, t := range found {
-		is := ""
-		switch t.(type) {
-		case *btf.Struct:
-			is = "struct"
-		case *btf.Union:
-			is = "union"
-		case *btf.Enum:
-			is = "enum"
-		case *btf.Typedef:
+		is, ok := compiler.TypeKind(t)
+		if _, alias := t.(*btf.Typedef); alias {
 			is = "typedef"
 		}
-		if is == kind {
+		if ok && is == kind {
 			return true
 		}
 	}
