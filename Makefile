@@ -46,11 +46,10 @@ test: deps dist-deps
 	go test -timeout 75m ./...
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 
-# The same with every function and all calls of loops on every kernel, a million
-# calls of random specs, and ten minutes of attaching and detaching.
+# The same with every function of every kernel, a million calls of random specs,
+# and ten minutes of attaching and detaching.
 test-long: test
 	go test ./compiler -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
-	go test ./e2e -v -run 'TestMatrix/.*/(chain|flood|measures|pairing)' -share 1 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep 0 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
 

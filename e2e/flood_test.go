@@ -15,15 +15,11 @@ import (
 )
 
 const (
-	together = 50 // short tasks
-	blocked  = 40 // readers
-)
-
-// How many calls there are, see lighten.
-var (
 	floodCalls = 1_000_000 // by the default kind
 	kindCalls  = 50_000    // by each of the others
 	shortTasks = 3000
+	together   = 50 // of these
+	blocked    = 40 // readers
 )
 
 // testFlood: every call is accounted for, whatever becomes of it.
@@ -69,7 +65,7 @@ func traceShortTasks(t *testing.T, k *kernel) {
 	tr.events(t, func(*runtime.Event) { events++ })
 	tally := tr.tally(t)
 	require.Equal(t, shortTasks, events)
-	require.Equal(t, compiler.Counters{Matched: uint64(shortTasks)}, tally.Counters)
+	require.Equal(t, compiler.Counters{Matched: shortTasks}, tally.Counters)
 }
 
 // traceBlocked: calls that take long are kept as long.

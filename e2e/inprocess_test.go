@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"testing"
 
@@ -39,21 +38,8 @@ var inProcess = []struct {
 	{"unreadable", testUnreadable},
 }
 
-var share = flag.Int("share", otherShare, "make one in so many of the calls and functions of loops, on kernels but "+oneKernel)
-
-// otherShare is what one kernel after the other need not repeat.
-const otherShare = 4
-
-// lighten makes the loops of these tests shorter.
-func lighten() {
-	for _, n := range []*int{&pipeRounds, &overlayOpens, &pings, &floodCalls, &kindCalls, &shortTasks, sweep} {
-		*n /= *share
-	}
-}
-
 // runInProcess runs them with what is read of the kernel once.
 func runInProcess(t *testing.T) {
-	lighten()
 	k := openKernel(t)
 	for _, test := range inProcess {
 		t.Run(test.name, func(t *testing.T) { test.test(t, k) })

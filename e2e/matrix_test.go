@@ -67,8 +67,6 @@ func TestMatrix(t *testing.T) {
 			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files), Args: guestArgs(selected())}
 			if suite.String() == oneKernel {
 				m.Files = append(m.Files, scriptFiles(t, onceScripts, guestScripts)...)
-			} else {
-				m.Args = append(m.Args, "-share="+strconv.Itoa(*share))
 			}
 			testKernel(t, m)
 		})
@@ -159,7 +157,7 @@ func guestArgs(run string) []string {
 	return []string{
 		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
 		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
-		"-cycles=" + cycles.String(), "-share=1",
+		"-cycles=" + cycles.String(),
 	}
 }
 

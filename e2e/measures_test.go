@@ -107,12 +107,12 @@ func measureFlood(t *testing.T, k *kernel) {
 	got := small.measured(t)
 	require.Zero(t, small.missed(t)+large.missed(t), "the default kind misses nothing here")
 	require.Equal(t, fixed(got), fixed(large.measured(t)))
-	for i, matched := range []int{floodCalls / 2, floodCalls / 4, floodCalls / 4, floodCalls} {
-		require.Equal(t, uint64(matched), got[i].Matched, specs[i].spec)
+	for i, matched := range []uint64{floodCalls / 2, floodCalls / 4, floodCalls / 4, floodCalls} {
+		require.Equal(t, matched, got[i].Matched, specs[i].spec)
 		require.Equal(t, uint64(floodCalls), got[i].Called(), specs[i].spec)
 	}
 	require.Equal(t, uint64(floodCalls), got[3].Samples())
-	require.Equal(t, runtime.NewInt(int64(floodCalls/4*(0+1+2+3))), got[3].Sum)
+	require.Equal(t, runtime.NewInt(floodCalls/4*(0+1+2+3)), got[3].Sum)
 	lost := small.counters(t).Lost
 	require.Greater(t, lost, uint64(floodCalls/2), "the ring buffer is to be too small")
 	t.Logf("%d of %d records lost, and no call", lost, floodCalls)
@@ -320,12 +320,12 @@ func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 	entries, returns, none := chain("do_dentry_open"), chain("do_dentry_open(return == 0)"), chain("do_dentry_open(return > 0)")
 	open()
-	for tr, matched := range map[*tracer]int{entries: overlayOpens, returns: overlayOpens, none: 0} {
+	for tr, matched := range map[*tracer]uint64{entries: overlayOpens, returns: overlayOpens, none: 0} {
 		m := tr.measured(t)[0]
 		if tr.missed(t) > 0 {
 			continue // the kernel follows few calls at once here
 		}
-		require.Equal(t, uint64(matched), m.Matched)
+		require.Equal(t, matched, m.Matched)
 		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens)) // there are others that open files
 		require.Zero(t, m.NoRoom+m.Unpaired+m.Unreadable)
 	}
@@ -423,7 +423,7 @@ func measureModule(t *testing.T) {
 	open()
 	require.Zero(t, tr.missed(t))
 	for _, m := range tr.measured(t) {
-		require.Equal(t, compiler.Counters{Matched: uint64(2 * overlayOpens)}, m.Counters)
+		require.Equal(t, compiler.Counters{Matched: 2 * overlayOpens}, m.Counters)
 	}
 }
 

@@ -28,45 +28,42 @@ type workload struct {
 	overlap int
 }
 
-// workloads are known once it is known how many calls there are.
-func workloads() []workload {
-	return []workload{
-		{
-			name:    "pipes",
-			spec:    "vfs_read(count > 64, file->f_inode->i_ino, return, $duration)",
-			prepare: readPipes,
-			call:    func(ev *runtime.Event) (in, out uint64) { return number(ev, "count"), number(ev, "return") },
-			calls:   []int{pipeReaders * pipeRounds},
-			overlap: pipeReaders - 2,
+var workloads = []workload{
+	{
+		name:    "pipes",
+		spec:    "vfs_read(count > 64, file->f_inode->i_ino, return, $duration)",
+		prepare: readPipes,
+		call:    func(ev *runtime.Event) (in, out uint64) { return number(ev, "count"), number(ev, "return") },
+		calls:   []int{pipeReaders * pipeRounds},
+		overlap: pipeReaders - 2,
+	},
+	{
+		name:    "overlay",
+		spec:    "do_dentry_open(f, return <= 0, $duration)",
+		prepare: openOverlay,
+		call:    func(ev *runtime.Event) (in, out uint64) { return 0, number(ev, "return") },
+		calls:   []int{overlayOpens, overlayOpens, overlayOpens},
+		overlap: 3,
+	},
+	{
+		name:    "softirq",
+		spec:    "skb_put(len == 1028, skb->head, skb->tail, return, $duration)",
+		prepare: ping,
+		// What is put begins where the data ended before.
+		call: func(ev *runtime.Event) (in, out uint64) {
+			return value(ev, "skb->head").Addr + number(ev, "skb->tail"), number(ev, "return")
 		},
-		{
-			name:    "overlay",
-			spec:    "do_dentry_open(f, return <= 0, $duration)",
-			prepare: openOverlay,
-			call:    func(ev *runtime.Event) (in, out uint64) { return 0, number(ev, "return") },
-			calls:   []int{overlayOpens, overlayOpens, overlayOpens},
-			overlap: 3,
-		},
-		{
-			name:    "softirq",
-			spec:    "skb_put(len == 1028, skb->head, skb->tail, return, $duration)",
-			prepare: ping,
-			// What is put begins where the data ended before.
-			call: func(ev *runtime.Event) (in, out uint64) {
-				return value(ev, "skb->head").Addr + number(ev, "skb->tail"), number(ev, "return")
-			},
-			calls:   []int{2 * pings},
-			overlap: 1,
-		},
-		{
-			name:    "interrupts",
-			spec:    "try_to_wake_up(p->pid, return >= 0, $duration)",
-			prepare: wake,
-			call:    func(ev *runtime.Event) (in, out uint64) { return 0, 0 },
-			calls:   []int{wakeups},
-			overlap: 2, interrupts: true,
-		},
-	}
+		calls:   []int{2 * pings},
+		overlap: 1,
+	},
+	{
+		name:    "interrupts",
+		spec:    "try_to_wake_up(p->pid, return >= 0, $duration)",
+		prepare: wake,
+		call:    func(ev *runtime.Event) (in, out uint64) { return 0, 0 },
+		calls:   []int{wakeups},
+		overlap: 2, interrupts: true,
+	},
 }
 
 // TestPairing runs the workloads on two CPUs, between which their threads move.
@@ -78,7 +75,7 @@ func TestPairing(t *testing.T) {
 // and every call without an event is accounted for.
 func testPairing(t *testing.T, k *kernel) {
 	for _, attach := range k.kinds(t) {
-		for _, w := range workloads() {
+		for _, w := range workloads {
 			t.Run(w.name+"/"+string(attach), func(t *testing.T) { w.test(t, k, attach) })
 		}
 	}

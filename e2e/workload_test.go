@@ -15,17 +15,13 @@ import (
 
 const (
 	pipeReaders  = 25
+	pipeRounds   = 3200
+	overlayOpens = 20_000
 	overlayUsers = 4
+	pings        = 30_000
 	pingers      = 4
 	wakeups      = 4_000
 	sleepers     = 4
-)
-
-// How many calls there are, see lighten.
-var (
-	pipeRounds   = 3200
-	overlayOpens = 20_000
-	pings        = 30_000
 )
 
 // readPipes has threads that wait in the kernel for bytes, each in a pipe of
