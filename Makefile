@@ -39,18 +39,34 @@ static:
 			$(BUILD) -o dist/ksnoop-linux-$$arch ./cmd/ksnoop || exit 1; \
 	done
 
-# Everything, on five kernels where virtual machines can be had.
-test: deps dist-deps
+# In ten minutes: all tests on one kernel, where virtual machines can be had, and
+# the main job on four others.
+test: deps
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-	go test -timeout 75m ./...
+	go test -vet=off -timeout 30m ./...
+
+# Every test on every kernel with full loops; packages and the image.
+test-kernels: deps dist-deps
+	go test -timeout 4h ./e2e -full
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 
-# The same with every function of every kernel, a million calls of random specs,
+# What is about races, on each kernel under many seeds, from SEED on: with
+# another one, threads and interrupts come in another order.
+SEEDS := 20
+SEED := 2
+KERNELS := .*
+test-seeds: deps
+	failed=; for seed in $$(seq $(SEED) $$(($(SEED) + $(SEEDS) - 1))); do \
+		go test -count 1 -timeout 2h ./e2e -run 'TestMatrix/$(KERNELS)/$(RACES)' -seed $$seed || failed="$$failed $$seed"; \
+	done; [ -z "$$failed" ] || { echo "seeds that failed:$$failed"; exit 1; }; echo "all of $(SEEDS) seeds passed"
+RACES := ^(pairing|losses|flood|measures|chain|cycles|attaching|unload|mishaps|runtime|frozen|preemption|many|stack|tree)$$
+
+# For a night: every function of every kernel, a million calls of random specs,
 # and ten minutes of attaching and detaching.
-test-long: test
+test-long: test test-kernels
 	go test ./compiler -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
-	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep 0 -timeout 4h
+	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep -1 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
 
 # What tracing costs, beside bcc's ksnoop and bpftrace: docs/performance.md.
@@ -71,4 +87,4 @@ clean:
 	rm -rf ksnoop dist
 
 FORCE:
-.PHONY: dist image static dist-deps test test-long bench deps demo clean FORCE
+.PHONY: dist image static dist-deps test test-kernels test-seeds test-long bench deps demo clean FORCE

@@ -111,7 +111,8 @@ func testAttachingKilled(t *testing.T, _ *kernel, functions []string) {
 	require.NoError(t, cmd.Process.Signal(unix.SIGINT))
 	require.NoError(t, cmd.Process.Signal(unix.SIGTERM)) // a second SIGINT could merge with the first
 	require.Error(t, cmd.Wait())
-	require.Equal(t, "signal: terminated", cmd.ProcessState.String())
+	// Two threads may take the two signals, in any order.
+	require.Contains(t, []string{"signal: terminated", "signal: interrupt"}, cmd.ProcessState.String())
 	requireNothingLeft(t, before)
 }
 

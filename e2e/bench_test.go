@@ -71,7 +71,7 @@ func benchKernel(t *testing.T, line string, m vm.Machine) (rows []bench.Row) {
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
 	var output bytes.Buffer
-	err = m.Run(ctx, io.MultiWriter(&output, logOf(t)))
+	err = m.Run(ctx, io.MultiWriter(&output, logOf(t, 0)))
 	for said := range strings.Lines(output.String()) {
 		if text, ok := strings.CutPrefix(said, rowMark); ok {
 			var r bench.Row

@@ -5,7 +5,6 @@ package e2e
 import (
 	"debug/elf"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,8 +15,7 @@ func TestBinary(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
 	require.Contains(t, string(makefile), "COLD := "+cold+"\n", "it is the same binary")
-	path := filepath.Join(t.TempDir(), "ksnoop")
-	build(t, "build", "-o", path, "../cmd/ksnoop")
+	path := built(t, builtKsnoop)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.LessOrEqual(t, info.Size(), int64(7_000_000))

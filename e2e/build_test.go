@@ -3,28 +3,52 @@
 package e2e
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// build runs go with the flags of a static binary, and a verb's own arguments.
-func build(t *testing.T, verb string, args ...string) {
+// The programs that tests run are built once for all of them.
+var (
+	builtKsnoop = sync.OnceValues(func() (string, error) { return build("ksnoop", "build", "../cmd/ksnoop") })
+	builtTest   = sync.OnceValues(func() (string, error) { return build("e2e.test", "test", "-c", ".") })
+)
+
+// built returns the path of a program.
+func built(t *testing.T, program func() (string, error)) string {
 	t.Helper()
-	dependOnSources(t)
-	flags := []string{verb, "-trimpath", "-ldflags=-s -w"}
+	file, err := program()
+	require.NoError(t, err)
+	return file
+}
+
+// scratch is the directory of the programs that are built.
+var scratch string
+
+// build runs go with the flags of a static binary, which depends on nothing but the
+// sources, and a verb's own arguments. It returns the path of the program.
+func build(name, verb string, args ...string) (string, error) {
+	if err := dependOnSources(); err != nil {
+		return "", err
+	}
+	file := filepath.Join(scratch, name)
+	flags := []string{verb, "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file}
 	for _, p := range strings.Fields(cold) {
 		flags = append(flags, "-gcflags="+p+"=-l")
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append(flags, args...)...)
+	cmd := exec.Command("go", append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s: %s", cmd, out)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", cmd, err, out)
+	}
+	return file, nil
 }
 
 // cold is the packages that need not be fast, as in the Makefile.
@@ -33,8 +57,8 @@ const cold = "fmt reflect time regexp/... github.com/cilium/ebpf/asm github.com/
 // dependOnSources looks at every source of the module. go test remembers what a
 // test has looked at, and does not take the result from its cache when one of
 // those has changed; of the binary that is built here it knows nothing.
-func dependOnSources(t *testing.T) {
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+func dependOnSources() error {
+	return filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -45,5 +69,4 @@ func dependOnSources(t *testing.T) {
 		}
 		return err
 	})
-	require.NoError(t, err)
 }

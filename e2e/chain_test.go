@@ -59,7 +59,7 @@ func testRecursiveChain(t *testing.T, k *kernel, attach compiler.Kind) {
 	}
 	require.Zero(t, orphans)
 	require.Equal(t, map[string]int{
-		"return outer": overlayOpens, "entry middle": overlayOpens,
-		"entry inner": overlayOpens, "return inner": overlayOpens,
+		"return outer": overlayOpens(), "entry middle": overlayOpens(),
+		"entry inner": overlayOpens(), "return inner": overlayOpens(),
 	}, events)
 }

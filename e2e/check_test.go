@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	ksnoop, dir := nobodysBinary(t)
 	var args []string
 	for _, suite := range vm.Matrix {
-		kernel, err := vm.NewCache().Kernel(t.Context(), suite)
+		kernel, err := fetchKernel(suite)
 		if err != nil {
 			t.Skip(err)
 		}
@@ -110,11 +110,7 @@ func nobodysBinary(t *testing.T) (ksnoop, dir string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755))
 	ksnoop = filepath.Join(dir, "ksnoop")
-	if *prebuilt != "" {
-		return copyFor(t, *prebuilt, ksnoop), dir
-	}
-	build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
-	return ksnoop, dir
+	return copyFor(t, staticBinary(t), ksnoop), dir
 }
 
 // copyFor copies a file to where any user may read it, and run it.

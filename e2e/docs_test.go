@@ -21,7 +21,7 @@ import (
 // virtual machine with a shell: what they print is what the page says.
 func TestDocs(t *testing.T) {
 	requireMachine(t)
-	busybox, err := vm.NewCache().Busybox(t.Context())
+	busybox, err := fetchBusybox()
 	require.NoError(t, err)
 	files := []vm.File{{Path: "busybox/busybox", Source: busybox}, {Path: guestPages[1:] + "/README.md", Source: "../README.md"}}
 	pages, err := filepath.Glob("../docs/*.md")

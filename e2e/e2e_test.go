@@ -28,7 +28,23 @@ func TestMain(m *testing.M) {
 	if guest.IsInit() {
 		guest.Init()
 	}
-	testscript.Main(m, map[string]func(){"as": script.As, "confine": confine.Main, "jq": jq.Main, "traffic": traffic.Main})
+	dir, err := os.MkdirTemp("", "ksnoop-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	testscript.Main(cleaning{m, dir}, map[string]func(){"as": script.As, "confine": confine.Main, "jq": jq.Main, "traffic": traffic.Main})
+}
+
+// cleaning runs the tests, and then removes a directory.
+type cleaning struct {
+	*testing.M
+	dir string
+}
+
+func (c cleaning) Run() int {
+	defer os.RemoveAll(c.dir)
+	return c.M.Run()
 }
 
 // TestGuest runs inside a virtual machine: the tests that trace in their own

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	floodCalls = 1_000_000 // by the default kind
-	kindCalls  = 50_000    // by each of the others
-	shortTasks = 3000
-	together   = 50 // of these
-	blocked    = 40 // readers
+	together = 50 // of the short tasks
+	blocked  = 40 // readers
 )
+
+func floodCalls() int { return rounds(100_000, 1_000_000) } // by the default kind
+func kindCalls() int  { return rounds(10_000, 50_000) }     // by each of the others
+func shortTasks() int { return rounds(500, 3000) }
 
 // testFlood: every call is accounted for, whatever becomes of it.
 func testFlood(t *testing.T, k *kernel) {
-	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls) })
+	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls()) })
 	for _, kind := range k.kinds(t) {
-		t.Run(string(kind), func(t *testing.T) { floodCallsOf(t, k, kind, kindCalls) })
+		t.Run(string(kind), func(t *testing.T) { floodCallsOf(t, k, kind, kindCalls()) })
 	}
 	t.Run("short tasks", func(t *testing.T) { traceShortTasks(t, k) })
 	t.Run("blocked readers", func(t *testing.T) { traceBlocked(t, k) })
@@ -58,14 +59,14 @@ func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
 // them.
 func traceShortTasks(t *testing.T, k *kernel) {
 	tr := k.trace(t, "", compiler.Options{Tally: true}, "null_lseek(offset > 1, file->f_mode, return >= 0)")
-	for range shortTasks / together {
+	for range shortTasks() / together {
 		threads(t, together, func(int) error { return seekTo(3) })
 	}
 	events := 0
 	tr.events(t, func(*runtime.Event) { events++ })
 	tally := tr.tally(t)
-	require.Equal(t, shortTasks, events)
-	require.Equal(t, compiler.Counters{Matched: shortTasks}, tally.Counters)
+	require.Equal(t, shortTasks(), events)
+	require.Equal(t, compiler.Counters{Matched: uint64(shortTasks())}, tally.Counters)
 }
 
 // traceBlocked: calls that take long are kept as long.
@@ -87,7 +88,7 @@ func traceBlocked(t *testing.T, k *kernel) {
 	for range blocked {
 		<-waiting
 	}
-	seek(t, kindCalls)
+	seek(t, kindCalls())
 	for range blocked {
 		_, err := unix.Write(pipe[1], []byte{1})
 		require.NoError(t, err)
@@ -95,7 +96,7 @@ func traceBlocked(t *testing.T, k *kernel) {
 	<-done
 	events := map[string]int{}
 	tr.events(t, func(ev *runtime.Event) { events[ev.Probe.Func.Name]++ })
-	require.Equal(t, map[string]int{"vfs_read": blocked, "null_lseek": kindCalls / 2}, events)
+	require.Equal(t, map[string]int{"vfs_read": blocked, "null_lseek": kindCalls() / 2}, events)
 }
 
 // seek makes calls of null_lseek, which nobody else does here, with offsets from

@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,54 +31,60 @@ const (
 	// onceScripts are about ksnoop alone, and run on oneKernel. They are in a
 	// directory below the others.
 	onceScripts = "once"
-	// minKernels is how few kernels still make a test; a suite leaves the mirrors one day.
-	minKernels = 3
+	// minKernels is how few kernels still make a test: suites leave the mirrors one day.
+	minKernels = 1
 )
 
-// bootLimit bounds the run of one kernel, which takes some five minutes on an idle
-// machine; half an hour for all functions of 5.10.
+// bootLimit bounds the run of one machine, which takes some ten minutes on an idle
+// host; half an hour for all functions of 5.10.
 func bootLimit() time.Duration {
-	if *sweep == 0 {
+	if *sweep < 0 {
 		return 2 * time.Hour
 	}
-	return 25*time.Minute + 2**cycles
+	return 40*time.Minute + 2**cycles
 }
 
-// TestMatrix runs TestGuest on every kernel of vm.Matrix, each in a virtual
-// machine that holds nothing but ksnoop, this test and the scripts.
+// TestMatrix runs TestGuest on every kernel of vm.Matrix, in virtual
+// machines that hold nothing but ksnoop, this test and the scripts.
 func TestMatrix(t *testing.T) {
 	requireMachine(t)
+	suites := longestFirst()
+	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		fetchAll(suites)
+	}
+	t.Parallel()
 	qemu, err := vm.QEMU(t.Context())
 	require.NoError(t, err)
 	files := guestFiles(t)
 	var missing atomic.Int32
 	t.Cleanup(func() {
-		if n := int(missing.Load()); n > len(vm.Matrix)-minKernels {
+		if n := int(missing.Load()); n > len(suites)-minKernels {
 			t.Errorf("%d kernels could not be fetched", n)
 		}
 	})
-	for _, suite := range vm.Matrix {
+	for _, suite := range suites {
 		t.Run(suite.String(), func(t *testing.T) {
 			t.Parallel()
-			kernel, err := vm.NewCache().Kernel(t.Context(), suite)
+			kernel, err := fetchKernel(suite)
 			if err != nil {
 				missing.Add(1)
 				t.Skip(err)
 			}
-			t.Log(kernel.Release)
-			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files), Args: guestArgs(selected())}
+			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files)}
 			if suite.String() == oneKernel {
 				m.Files = append(m.Files, scriptFiles(t, onceScripts, guestScripts)...)
 			}
-			testKernel(t, m)
+			var machines []vm.Machine
+			for _, run := range shares(t, suite) {
+				m.Args = guestArgs(run)
+				machines = append(machines, m)
+			}
+			testKernel(t, machines...)
 		})
 	}
 }
 
-// oneKernel is where tests run that need one kernel only.
-const oneKernel = "6.12"
-
-// testOne runs tests of the guest in a machine of their own.
+// testOne runs tests of the guest in a machine of their own, on oneKernel.
 func testOne(t *testing.T, m vm.Machine, run string) { testOn(t, oneKernel, m, run) }
 
 // testOn does that with one of the kernels.
@@ -89,16 +97,6 @@ func testOn(t *testing.T, line string, m vm.Machine, run string) {
 	m.QEMU, m.Args = qemu, guestArgs(run)
 	m.Files = append(m.Files, guestFiles(t)...)
 	testKernel(t, m)
-}
-
-// kernelOf is one of the kernels; without it the test is skipped.
-func kernelOf(t *testing.T, line string) vm.Kernel {
-	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
-	kernel, err := vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
-	if err != nil {
-		t.Skip(err)
-	}
-	return kernel
 }
 
 // requireMachine skips the test where kernels cannot be booted. In CI that
@@ -114,16 +112,36 @@ func requireMachine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// testKernel boots the machine and repeats here what its tests said.
-func testKernel(t *testing.T, m vm.Machine) {
+// testKernel boots machines of one kernel, all at once, and repeats here what
+// their tests said. It returns what they have printed.
+func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
-	var output bytes.Buffer
+	t.Logf("kernel: %s, seed %d", machines[0].Kernel.Release, *seed)
+	outputs, errs := make([]bytes.Buffer, len(machines)), make([]error, len(machines))
 	start := time.Now()
-	err := m.Run(ctx, io.MultiWriter(&output, logOf(t)))
+	var wg sync.WaitGroup
+	for i, m := range machines {
+		m.Seed = *seed
+		log := logOf(t, i)
+		wg.Go(func() { errs[i] = m.Run(ctx, io.MultiWriter(&outputs[i], log)) })
+	}
+	wg.Wait()
 	t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
+	for i := range machines {
+		replay(t, outputs[i].String())
+		if errs[i] != nil {
+			t.Error(errs[i])
+		}
+		printed += outputs[i].String()
+	}
+	return printed
+}
+
+// replay repeats the results of a guest's tests as subtests.
+func replay(t *testing.T, output string) {
 	replayed := 0
-	for _, r := range parseResults(output.String()) {
+	for _, r := range parseResults(output) {
 		if name, ok := strings.CutPrefix(r.name, "TestGuest"); ok && name != "" {
 			if _, below, ok := strings.Cut(name, "/"); ok {
 				name = below
@@ -132,16 +150,10 @@ func testKernel(t *testing.T, m vm.Machine) {
 			replayed++
 		}
 	}
-	if err != nil {
-		t.Error(err)
-	}
 	if replayed == 0 {
-		t.Errorf("no test ran:\n%s", output.String())
+		t.Errorf("no test ran:\n%s", output)
 	}
 }
-
-// selected is the tests in the guest that -run selects on the third level.
-func selected() string { return selectedBelow("^TestGuest$", 2) }
 
 // selectedBelow selects what is below a test of the guest as -run does below a
 // number of levels.
@@ -157,16 +169,14 @@ func guestArgs(run string) []string {
 	return []string{
 		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
 		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
-		"-cycles=" + cycles.String(),
+		"-cycles=" + cycles.String(), "-full=" + strconv.FormatBool(*full),
 	}
 }
 
 // guestFiles returns what goes into the guest.
 func guestFiles(t *testing.T) []vm.File {
 	ksnoop := staticBinary(t)
-	test := filepath.Join(t.TempDir(), "e2e.test")
-	build(t, "test", "-c", "-o", test, ".")
-	files := []vm.File{{Path: "init", Source: test}, {Path: "bin/ksnoop", Source: ksnoop}}
+	files := []vm.File{{Path: "init", Source: built(t, builtTest)}, {Path: "bin/ksnoop", Source: ksnoop}}
 	files = append(files, imageFiles(t, ksnoop)...)
 	files = append(files, schemaFiles(t)...)
 	all := scriptFiles(t, "", guestScripts)
@@ -190,9 +200,7 @@ func staticBinary(t *testing.T) string {
 	if *prebuilt != "" {
 		return *prebuilt
 	}
-	ksnoop := filepath.Join(t.TempDir(), "ksnoop")
-	build(t, "build", "-o", ksnoop, "../cmd/ksnoop")
-	return ksnoop
+	return built(t, builtKsnoop)
 }
 
 // schemaFiles are the schemas of what ksnoop prints.
@@ -208,11 +216,12 @@ func schemaFiles(t *testing.T) (files []vm.File) {
 
 // logOf is a file where the output of a guest can be read while it runs, if one
 // is wanted.
-func logOf(t *testing.T) io.Writer {
+func logOf(t *testing.T, machine int) io.Writer {
 	if *logs == "" {
 		return io.Discard
 	}
-	f, err := os.Create(filepath.Join(*logs, strings.ReplaceAll(t.Name(), "/", "-")))
+	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), machine)
+	f, err := os.Create(filepath.Join(*logs, name))
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

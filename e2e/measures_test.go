@@ -94,6 +94,7 @@ func fixed(all []runtime.Measured) []runtime.Measured {
 // does not depend on the ring buffer, which most records find full.
 func measureFlood(t *testing.T, k *kernel) {
 	const users = 4
+	calls := uint64(rounds(200_000, 1_000_000))
 	specs := []measured{
 		{"generic_file_llseek_size(offset > 1)", compiler.Calls},
 		{"generic_file_llseek_size(return > 2)", compiler.Calls},
@@ -103,19 +104,19 @@ func measureFlood(t *testing.T, k *kernel) {
 	}
 	small := k.measure(t, compiler.Wishes{}, compiler.Options{}, specs...)
 	large := k.measure(t, compiler.Wishes{}, compiler.Options{RingBytes: ringBytes}, specs...)
-	threads(t, users, func(int) error { return seekOn(floodCalls/users, func(i int) int64 { return int64(i % 4) }) })
+	threads(t, users, func(int) error { return seekOn(int(calls)/users, func(i int) int64 { return int64(i % 4) }) })
 	got := small.measured(t)
 	require.Zero(t, small.missed(t)+large.missed(t), "the default kind misses nothing here")
 	require.Equal(t, fixed(got), fixed(large.measured(t)))
-	for i, matched := range []uint64{floodCalls / 2, floodCalls / 4, floodCalls / 4, floodCalls} {
+	for i, matched := range []uint64{calls / 2, calls / 4, calls / 4, calls} {
 		require.Equal(t, matched, got[i].Matched, specs[i].spec)
-		require.Equal(t, uint64(floodCalls), got[i].Called(), specs[i].spec)
+		require.Equal(t, calls, got[i].Called(), specs[i].spec)
 	}
-	require.Equal(t, uint64(floodCalls), got[3].Samples())
-	require.Equal(t, runtime.NewInt(floodCalls/4*(0+1+2+3)), got[3].Sum)
+	require.Equal(t, calls, got[3].Samples())
+	require.Equal(t, runtime.NewInt(int64(calls)/4*(0+1+2+3)), got[3].Sum)
 	lost := small.counters(t).Lost
-	require.Greater(t, lost, uint64(floodCalls/2), "the ring buffer is to be too small")
-	t.Logf("%d of %d records lost, and no call", lost, floodCalls)
+	require.Greater(t, lost, calls/2, "the ring buffer is to be too small")
+	t.Logf("%d of %d records lost, and no call", lost, calls)
 }
 
 // seekOn makes calls of generic_file_llseek_size, which nobody else does here,
@@ -320,13 +321,13 @@ func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 	entries, returns, none := chain("do_dentry_open"), chain("do_dentry_open(return == 0)"), chain("do_dentry_open(return > 0)")
 	open()
-	for tr, matched := range map[*tracer]uint64{entries: overlayOpens, returns: overlayOpens, none: 0} {
+	for tr, matched := range map[*tracer]uint64{entries: uint64(overlayOpens()), returns: uint64(overlayOpens()), none: 0} {
 		m := tr.measured(t)[0]
 		if tr.missed(t) > 0 {
 			continue // the kernel follows few calls at once here
 		}
 		require.Equal(t, matched, m.Matched)
-		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens)) // there are others that open files
+		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens())) // there are others that open files
 		require.Zero(t, m.NoRoom+m.Unpaired+m.Unreadable)
 	}
 }
@@ -423,7 +424,7 @@ func measureModule(t *testing.T) {
 	open()
 	require.Zero(t, tr.missed(t))
 	for _, m := range tr.measured(t) {
-		require.Equal(t, compiler.Counters{Matched: 2 * overlayOpens}, m.Counters)
+		require.Equal(t, compiler.Counters{Matched: uint64(2 * overlayOpens())}, m.Counters)
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 // A workload makes calls whose sides can be told apart. The first three make
-// 200,000 calls together.
+// 200,000 calls together with -full.
 type workload struct {
 	name    string
 	spec    string
 	prepare func(t *testing.T) (run func())
 	call    func(ev *runtime.Event) (in, out uint64)
 	// calls is how many are made, at the depths of recursion.
-	calls []int
+	calls func() []int
 	// interrupts make such calls, too, as many as they like.
 	interrupts bool
 	// overlap is how many calls must have been under way at once.
@@ -34,7 +34,7 @@ var workloads = []workload{
 		spec:    "vfs_read(count > 64, file->f_inode->i_ino, return, $duration)",
 		prepare: readPipes,
 		call:    func(ev *runtime.Event) (in, out uint64) { return number(ev, "count"), number(ev, "return") },
-		calls:   []int{pipeReaders * pipeRounds},
+		calls:   func() []int { return []int{pipeReaders * pipeRounds()} },
 		overlap: pipeReaders - 2,
 	},
 	{
@@ -42,7 +42,7 @@ var workloads = []workload{
 		spec:    "do_dentry_open(f, return <= 0, $duration)",
 		prepare: openOverlay,
 		call:    func(ev *runtime.Event) (in, out uint64) { return 0, number(ev, "return") },
-		calls:   []int{overlayOpens, overlayOpens, overlayOpens},
+		calls:   func() []int { return []int{overlayOpens(), overlayOpens(), overlayOpens()} },
 		overlap: 3,
 	},
 	{
@@ -53,7 +53,7 @@ var workloads = []workload{
 		call: func(ev *runtime.Event) (in, out uint64) {
 			return value(ev, "skb->head").Addr + number(ev, "skb->tail"), number(ev, "return")
 		},
-		calls:   []int{2 * pings},
+		calls:   func() []int { return []int{2 * pings()} },
 		overlap: 1,
 	},
 	{
@@ -61,7 +61,7 @@ var workloads = []workload{
 		spec:    "try_to_wake_up(p->pid, return >= 0, $duration)",
 		prepare: wake,
 		call:    func(ev *runtime.Event) (in, out uint64) { return 0, 0 },
-		calls:   []int{wakeups},
+		calls:   func() []int { return []int{wakeups()} },
 		overlap: 2, interrupts: true,
 	},
 }
@@ -107,10 +107,10 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 		require.GreaterOrEqual(t, overlap(calls), w.overlap)
 	}
 	if missed == 0 && !w.interrupts {
-		require.Equal(t, w.calls, depths)
+		require.Equal(t, w.calls(), depths)
 	}
 	made := 0
-	for _, n := range w.calls {
+	for _, n := range w.calls() {
 		made += n
 	}
 	// A call has no event if one of its sides is missed, or cannot be kept.

@@ -12,10 +12,10 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-const (
-	hammers = 4       // threads, on one CPU
-	blows   = 100_000 // calls of all threads
-)
+const hammers = 4 // threads, on one CPU
+
+// blows is how many calls all threads make.
+func blows() int { return rounds(40_000, 100_000) }
 
 // testPreemption: where tasks are preempted in the middle of a program, the
 // default misses no call for that, and fentry says how many it has missed.
@@ -32,7 +32,7 @@ func testPreemption(t *testing.T, k *kernel) {
 			missed := int(tr.missed(t))
 			t.Logf("%d events, %d calls missed", events, missed)
 			require.Zero(t, tr.counters(t).Lost)
-			require.Equal(t, blows, events+missed)
+			require.Equal(t, blows(), events+missed)
 			if attach == "" {
 				require.Zero(t, missed)
 			}
@@ -47,7 +47,7 @@ func hammer(t *testing.T) {
 	defer unix.Close(zero)
 	threads(t, hammers, func(int) error {
 		buf := make([]byte, 4321)
-		for range blows / hammers {
+		for range blows() / hammers {
 			if _, err := unix.Read(zero, buf); err != nil {
 				return err
 			}

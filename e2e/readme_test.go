@@ -20,7 +20,7 @@ func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything")
 	}
-	dependOnSources(t)
+	require.NoError(t, dependOnSources())
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	commands := buildCommands(t, string(readme))

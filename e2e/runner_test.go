@@ -21,7 +21,7 @@ func TestVirtualMachineRunner(t *testing.T) {
 	requireMachine(t)
 	qemu, err := vm.QEMU(t.Context())
 	require.NoError(t, err)
-	busybox, err := vm.NewCache().Busybox(t.Context())
+	busybox, err := fetchBusybox()
 	require.NoError(t, err)
 	ksnoop, err := filepath.Abs(staticBinary(t))
 	require.NoError(t, err)

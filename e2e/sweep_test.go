@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-var sweep = flag.Int("sweep", 2000, "how many functions of each kernel to try, chosen at random but always the same; 0: all")
+var sweep = flag.Int("sweep", 0, "how many functions of each kernel to try, chosen at random but always the same; 0: 500, or 2000 with -full; -1: all")
 
 // batch is how many functions are loaded at once. They share the maps, which
 // take longer to make than a program.
@@ -36,7 +37,7 @@ var kernelsFault = []string{
 // testSweep: the kernel accepts the programs for the default trace of its
 // functions, however they are declared.
 func testSweep(t *testing.T, k *kernel) {
-	functions := sample(k.functions(t), *sweep)
+	functions := sample(k.functions(t), cmp.Or(*sweep, rounds(500, 2000)))
 	target := k.target()
 	k.sweep(t, target, functions)
 	if target.Features.Preemptible { // as if it were booted with preempt=voluntary
@@ -82,7 +83,7 @@ func (k *kernel) loadEach(t *testing.T, target *compiler.Target, probes []*compi
 
 // sample is n of the functions, always the same; all if n is 0.
 func sample(functions []string, n int) []string {
-	if n == 0 || n > len(functions) {
+	if n < 0 || n > len(functions) {
 		return functions
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(functions), func(i, j int) {

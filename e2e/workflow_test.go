@@ -52,7 +52,7 @@ func TestWorkflowBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything")
 	}
-	dependOnSources(t)
+	require.NoError(t, dependOnSources())
 	_, commands := workflowCommands(t)
 	bin, env := bareMachine(t, "install")
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "sudo"), fmt.Appendf(nil, sudo, bin), 0o755))

@@ -15,14 +15,15 @@ import (
 
 const (
 	pipeReaders  = 25
-	pipeRounds   = 3200
-	overlayOpens = 20_000
 	overlayUsers = 4
-	pings        = 30_000
 	pingers      = 4
-	wakeups      = 4_000
 	sleepers     = 4
 )
+
+func pipeRounds() int   { return rounds(400, 3200) }
+func overlayOpens() int { return rounds(2000, 20_000) }
+func pings() int        { return rounds(4000, 30_000) }
+func wakeups() int      { return rounds(1000, 4000) }
 
 // readPipes has threads that wait in the kernel for bytes, each in a pipe of
 // its own, and one that writes to them in random order. Every read asks for as
@@ -50,7 +51,7 @@ func readPipes(t *testing.T) (run func()) {
 
 func readPipe(reader, fd int) error {
 	buf := make([]byte, 4096)
-	for round := range pipeRounds {
+	for round := range pipeRounds() {
 		want := pipeBytes(reader, round)
 		if n, err := unix.Read(fd, buf[:want]); n != want {
 			return fmt.Errorf("read %d bytes from a pipe: %d, %v", want, n, err)
@@ -68,7 +69,7 @@ func pipeBytes(reader, round int) int {
 func writePipes(pipes [pipeReaders][2]int) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	buf := make([]byte, 4096)
-	for round := range pipeRounds {
+	for round := range pipeRounds() {
 		for _, i := range random.Perm(pipeReaders) {
 			if _, err := unix.Write(pipes[i][1], buf[:pipeBytes(i, round)]); err != nil {
 				return err
@@ -87,7 +88,7 @@ func openOverlay(t *testing.T) (run func()) {
 	path := filepath.Join(mountOverlay(t), "file")
 	return func() {
 		threads(t, overlayUsers, func(int) error {
-			for range overlayOpens / overlayUsers {
+			for range overlayOpens() / overlayUsers {
 				fd, err := unix.Open(path, unix.O_RDONLY, 0)
 				if err != nil {
 					return err
@@ -136,7 +137,7 @@ func ping(t *testing.T) (run func()) {
 			}
 			defer unix.Close(fd)
 			echo := make([]byte, 1008) // ICMP header included
-			for range pings / pingers {
+			for range pings() / pingers {
 				echo[0] = 8 // request
 				if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 					return err
@@ -156,7 +157,7 @@ func wake(t *testing.T) (run func()) {
 	return func() {
 		ping, pong := make(chan bool), make(chan bool)
 		threads(t, 2+sleepers, func(i int) error {
-			for n := range wakeups {
+			for n := range wakeups() {
 				switch i {
 				case 0:
 					ping <- true

@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/cavaliergopher/cpio"
 )
@@ -14,7 +16,8 @@ type File struct {
 	Source string // on the host
 }
 
-// writeInitrd writes an initramfs of the files and the directories above them.
+// writeInitrd writes an initramfs of the files and the directories above them. Its
+// bytes are a function of theirs: it has no times, and paths in order.
 func writeInitrd(name string, files []File) (err error) {
 	out, err := os.Create(name)
 	if err != nil {
@@ -25,6 +28,7 @@ func writeInitrd(name string, files []File) (err error) {
 			err = closeErr
 		}
 	}()
+	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	w := cpio.NewWriter(out)
 	made := map[string]bool{".": true}
 	for _, f := range files {

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,6 +11,10 @@ import (
 // A Machine is a virtual machine to run. It has three serial ports, so that
 // nothing mixes: the kernel's messages go to the first one, what the guest
 // prints to the second, its exit status to the third.
+//
+// What happens in it is a function of these fields and of the bytes of its files: its
+// clocks count its own instructions, and its random numbers come from Seed.
+// How fast the host is, and how busy, changes nothing.
 type Machine struct {
 	QEMU   string // path
 	Kernel Kernel
@@ -19,7 +24,8 @@ type Machine struct {
 	CPUs   int    // 1 unless set
 	Memory int    // in MB; 1024 unless set
 	Append string // more of the kernel's command line
-	Icount bool   // a nanosecond of the guest's time is one instruction; implies one CPU
+	Seed   uint64 // other seeds give other interleavings and addresses; 1 unless set
+	Icount bool   // a nanosecond of the guest's time is one instruction, not half of one; implies one CPU
 }
 
 // The files in a running machine's directory.
@@ -47,12 +53,15 @@ func (m Machine) arguments(dir string) []string {
 		"-initrd", filepath.Join(dir, initrdFile),
 		"-append", m.commandLine(),
 	}
-	cpus := cmp.Or(m.CPUs, 1)
+	cpus, shift := cmp.Or(m.CPUs, 1), 1
 	if m.Icount {
-		cpus = 1
-		args = append(args, "-icount", "shift=0,sleep=off")
+		cpus, shift = 1, 0
 	}
-	return append(args, "-smp", strconv.Itoa(cpus))
+	return append(args,
+		"-icount", fmt.Sprintf("shift=%d,sleep=off", shift), // 2 ns an instruction; a wait takes no time of the host
+		"-seed", strconv.FormatUint(cmp.Or(m.Seed, 1), 10),
+		"-rtc", "base=2026-01-01,clock=vm",
+		"-smp", strconv.Itoa(cpus))
 }
 
 // commandLine returns the kernel's. panic=-1 reboots at once on a panic, which

@@ -38,7 +38,8 @@ func TestArguments(t *testing.T) {
 	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
 	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "k/vmlinuz"})
 	m.CPUs = 2
-	require.Subset(t, m.arguments("d"), []string{"-smp", "2"})
+	m.Seed = 7
+	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "-icount", "shift=1,sleep=off", "-seed", "7", "base=2026-01-01,clock=vm"})
 	m.Icount = true
-	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount"})
+	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount", "shift=0,sleep=off"})
 }

@@ -1,0 +1,38 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/vm"
+)
+
+// TestRepeatable boots a small machine twice: everything that it prints is the same,
+// times included, and different from what another seed gives. So a test that has
+// passed passes again, and a failure is repeated by its seed.
+func TestRepeatable(t *testing.T) {
+	t.Parallel()
+	requireMachine(t)
+	qemu, err := vm.QEMU(t.Context())
+	require.NoError(t, err)
+	m := vm.Machine{QEMU: qemu, Kernel: kernelOf(t, oneKernel), Files: guestFiles(t), Args: guestArgs("^TestGuest$/^trace$"), Seed: *seed, CPUs: 2}
+	first, second := bootOnce(t, m), bootOnce(t, m)
+	require.Contains(t, first, "--- PASS: TestGuest/trace")
+	require.Equal(t, first, second)
+	m.Seed = *seed + 1
+	require.NotEqual(t, first, bootOnce(t, m))
+}
+
+// bootOnce returns what a machine has printed until its end.
+func bootOnce(t *testing.T, m vm.Machine) string {
+	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
+	defer cancel()
+	var output bytes.Buffer
+	require.NoError(t, m.Run(ctx, &output), "%s", &output)
+	return output.String()
+}
