@@ -2,14 +2,18 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# What no event passes through need not be fast: without inlining it is smaller.
-COLD := fmt reflect time regexp/... github.com/cilium/ebpf/asm github.com/ksnoop/ksnoop/compiler/...
+BUILD := go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)"
 
-BUILD := go build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" $(COLD:%=-gcflags=%=-l)
+# What is built is static, and so are the tests, which run in virtual machines.
+export CGO_ENABLED = 0
 
 # The static binary.
 ksnoop: FORCE
-	CGO_ENABLED=0 $(BUILD) -o $@ ./cmd/ksnoop
+	$(BUILD) -o $@ ./cmd/ksnoop
+
+# The program that serves metrics to Prometheus.
+ksnoop-exporter: FORCE
+	cd cmd/ksnoop-exporter && $(BUILD) -o ../../$@ .
 
 # What is made of one commit by one version of Go has the same bytes everywhere.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
@@ -18,19 +22,23 @@ MKDIST = go run -C cmd/mkdist . -version "$(VERSION)" -time $(SOURCE_DATE_EPOCH)
 # The name of the image.
 REF := localhost/ksnoop:latest
 
-# Static binaries for amd64 and arm64 in dist/, with archives, packages and a bill of materials for each.
-dist: static
+# Static binaries of both programs for amd64 and arm64 in dist/, with archives, packages and a bill of materials for each.
+dist: static static-exporter
 	$(MKDIST) packages
 
 # A container image that holds the binary alone, in dist/ as an OCI layout and as an archive of it.
 image: static
 	$(MKDIST) -ref "$(REF)" image
 
+# An image with the exporter alone.
+exporter-image: static-exporter
+	$(MKDIST) -program ksnoop-exporter -ref "$(subst ksnoop,ksnoop-exporter,$(REF))" image
+
 # What the tests of packages, and of the binary for arm64, need, as root on
 # Debian; skipped elsewhere.
 dist-deps:
-	-@[ "$$(id -u)" != 0 ] || { which rpm qemu-aarch64 > /dev/null; } || { apt-get update && \
-		apt-get install -y --no-install-recommends rpm qemu-user; }
+	-@[ "$$(id -u)" != 0 ] || { which rpm dnf qemu-aarch64 > /dev/null; } || { apt-get update && \
+		apt-get install -y --no-install-recommends rpm dnf qemu-user; }
 
 static:
 	mkdir -p dist
@@ -39,35 +47,48 @@ static:
 			$(BUILD) -o dist/ksnoop-linux-$$arch ./cmd/ksnoop || exit 1; \
 	done
 
+static-exporter:
+	mkdir -p dist
+	for arch in amd64 arm64; do \
+		( cd cmd/ksnoop-exporter && GOOS=linux GOARCH=$$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
+			$(BUILD) -o ../../dist/ksnoop-exporter-linux-$$arch . ) || exit 1; \
+	done
+
 # In ten minutes: all tests on one kernel, where virtual machines can be had, and
 # the main job on four others.
 test: deps
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-	go test -vet=off -timeout 30m ./...
+	go run ./e2e/gotest -vet=off -timeout 30m ./e2e ./...
+	cd cmd/ksnoop-exporter && go vet ./... && go test -vet=off ./...
 
-# Every test on every kernel with full loops; packages and the image.
+# What make test leaves out: the other kernels, full loops on one, costs by the table, packages and the image.
 test-kernels: deps dist-deps
-	go test -timeout 4h ./e2e -full
+	go run ./e2e/gotest -timeout 2h ./e2e -full
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
+	cd cmd/ksnoop-exporter && go test -run Prometheus . -full
 
-# What is about races, on each kernel under many seeds, from SEED on: with
-# another one, threads and interrupts come in another order.
+# What is about races, on kernels under so many seeds, the first of which is SEED:
+# with another one, threads and interrupts come in another order.
 SEEDS := 20
 SEED := 2
 KERNELS := .*
 test-seeds: deps
 	failed=; for seed in $$(seq $(SEED) $$(($(SEED) + $(SEEDS) - 1))); do \
-		go test -count 1 -timeout 2h ./e2e -run 'TestMatrix/$(KERNELS)/$(RACES)' -seed $$seed || failed="$$failed $$seed"; \
+		go run ./e2e/gotest -count 1 -timeout 2h ./e2e -run 'TestMatrix/$(KERNELS)/$(RACES)' -seed $$seed || failed="$$failed $$seed"; \
 	done; [ -z "$$failed" ] || { echo "seeds that failed:$$failed"; exit 1; }; echo "all of $(SEEDS) seeds passed"
-RACES := ^(pairing|losses|flood|measures|chain|cycles|attaching|unload|mishaps|runtime|frozen|preemption|many|stack|tree)$$
+RACES := ^(accounting|attaching|chain|cycles|ends|flood|frozen|limited|losses|many|measures|mishaps|noroom|pairing|preemption|runtime|spanning|stack|tables|tree|unload)$$
 
-# For a night: every function of every kernel, a million calls of random specs,
-# and ten minutes of attaching and detaching.
-test-long: test test-kernels
-	go test ./compiler -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
+# For a night: every test on every kernel with full loops, every function, a million
+# calls of random specs, ten minutes of attaching and detaching, two tracers beside busy
+# threads for an hour, and the OpenTelemetry Collector.
+test-long: deps dist-deps
+	cd e2e/collector && go vet . && go test -vet=off -count 1 .
+	go test -timeout 12h ./e2e -full -long
+	go test ./compiler/codegen -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep -1 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
+	go test ./e2e -v -run 'TestSoak$$' -soak-for 1h -timeout 4h
 
 # What tracing costs, beside bcc's ksnoop and bpftrace: docs/performance.md.
 bench: ksnoop
@@ -83,8 +104,12 @@ deps:
 demo:
 	go run ./e2e/demo
 
+# The moving picture of the README, from a recording in a virtual machine.
+cast:
+	go run ./e2e/cast
+
 clean:
-	rm -rf ksnoop dist
+	rm -rf ksnoop ksnoop-exporter dist
 
 FORCE:
-.PHONY: dist image static dist-deps test test-kernels test-seeds test-long bench deps demo clean FORCE
+.PHONY: dist image exporter-image static static-exporter dist-deps test test-kernels test-seeds test-long bench deps demo cast clean FORCE

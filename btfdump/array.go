@@ -2,8 +2,8 @@ package btfdump
 
 import "strconv"
 
-// array prints the elements, one a line. An element that does not follow the
-// one before it in the text carries its index.
+// array prints the elements, one per line. An element has its index before it
+// if the element before it in the array was left out.
 func (p *printer) array(o *op, at, depth int) bool {
 	p.dst = append(p.dst, '[')
 	p.newline()
@@ -35,15 +35,15 @@ func (p *printer) elements(o, elem *op, at, depth int) {
 			next = i + 1
 		}
 		if at+(i+1)*size > len(p.data) {
-			// The last one was cut, and later ones are.
+			// The last element was cut, and so are all after it.
 			p.markLine(depth)
 			return
 		}
 	}
 }
 
-// empties counts elements without bytes: listed, a few bytes of BTF could make
-// any amount of text.
+// empties prints the number of elements that have no bytes. If they were listed,
+// a few bytes of BTF could produce any amount of text.
 func (p *printer) empties(o *op, depth int) {
 	p.newIndent(depth)
 	p.dst = append(p.dst, "/* "...)
@@ -52,7 +52,7 @@ func (p *printer) empties(o *op, depth int) {
 	p.newline()
 }
 
-// chars prints a string, or the elements of what is no text.
+// chars prints an array of char as a string, or by element if it holds no text.
 func (p *printer) chars(o *op, at, depth int) bool {
 	b := p.have(o, at)
 	if !p.d.opts.EmitStrings || !isText(b) {
@@ -77,7 +77,8 @@ func (p *printer) bytes(o *op, at int) {
 	p.dst = append(p.dst, ']')
 }
 
-// bools prints `[0 1 1]`. Numbers, because not every bool in memory is 0 or 1.
+// bools prints `[0 1 1]`. It prints numbers because not every bool in memory is
+// 0 or 1.
 func (p *printer) bools(o *op, at int) {
 	b := p.have(o, at)
 	p.dst = append(p.dst, '[')

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wide is a record of 50 members of all sorts, and a value of it.
+// wide returns a record with 50 members of all kinds, and a value of it.
 func wide() (*btf.Struct, []byte) {
 	s := record("wide", 50*8)
 	sorts := []btf.Type{tInt, tULong, ptr(tPoint), tPoint, array(tU8, 6), array(tChar, 8), tShort, array(tInt, 2), tBool, ptr(tFunc)}
@@ -48,8 +48,8 @@ func BenchmarkAppendText(b *testing.B) {
 	benchmark(b, s, data)
 }
 
-// BenchmarkFile prints a struct file of the running kernel as it looks in use:
-// locks free, unions of lists unused.
+// BenchmarkFile prints a struct file of the running kernel with typical contents:
+// locks are free, and unions of lists are unused.
 func BenchmarkFile(b *testing.B) {
 	var file *btf.Struct
 	require.NoError(b, kernelTypes(b).TypeByName("file", &file))
@@ -65,7 +65,7 @@ func BenchmarkFile(b *testing.B) {
 	benchmark(b, file, data)
 }
 
-// BenchmarkTaskZero skips what is zero.
+// BenchmarkTaskZero prints a task_struct that is all zeros, which are skipped.
 func BenchmarkTaskZero(b *testing.B) {
 	var task *btf.Struct
 	require.NoError(b, kernelTypes(b).TypeByName("task_struct", &task))

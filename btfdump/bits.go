@@ -2,7 +2,7 @@ package btfdump
 
 import "encoding/binary"
 
-// ones is a mask of the low width bits.
+// ones returns a mask of the low width bits.
 func ones(width uint) uint64 {
 	if width >= 64 {
 		return ^uint64(0)
@@ -10,7 +10,7 @@ func ones(width uint) uint64 {
 	return 1<<width - 1
 }
 
-// signExtend makes a 64-bit number of a width-bit one.
+// signExtend extends a signed number of width bits to 64 bits.
 func signExtend(v uint64, width uint) uint64 {
 	if width == 0 || width >= 64 {
 		return v
@@ -20,7 +20,7 @@ func signExtend(v uint64, width uint) uint64 {
 
 // load reads a number of up to 8 bytes.
 func load(b []byte, bigEndian bool) uint64 {
-	if !bigEndian { // the sizes that occur, without the loop
+	if !bigEndian { // the common sizes, without the loop
 		switch len(b) {
 		case 1:
 			return uint64(b[0])
@@ -43,7 +43,7 @@ func load(b []byte, bigEndian bool) uint64 {
 	return v
 }
 
-// bits reads a bitfield of up to 128 bits, whose bytes must be there.
+// bits reads a bitfield of up to 128 bits. The data must have all its bytes.
 func (p *printer) bits(o *op, at int) (hi, lo uint64) {
 	b := p.data[at : at+int(o.size)]
 	if len(b) > 8 {
@@ -58,7 +58,8 @@ func (p *printer) bits(o *op, at int) (hi, lo uint64) {
 	return 0, v >> shift & ones(uint(o.width))
 }
 
-// wideBits reads bit by bit what spans more than 8 bytes: no kernel type does.
+// wideBits reads a bitfield that spans more than 8 bytes, bit by bit. No kernel
+// type has one.
 func wideBits(b []byte, shift, width uint, bigEndian bool) (hi, lo uint64) {
 	for i := range width {
 		pos := shift + width - 1 - i

@@ -11,12 +11,12 @@ import (
 
 const (
 	maxSize   = math.MaxInt32 // bytes of a value
-	maxNested = 64            // records and arrays inside each other, by value
-	// maxValues bounds the text: every byte is printed at most so many times.
-	// The largest kernel records have a few thousand values.
+	maxNested = 64            // levels of records and arrays, by value
+	// maxValues bounds the size of the text, since BTF can describe the same
+	// byte many times. The largest kernel records have a few thousand values.
 	maxValues = 1 << 20
-	// maxLabels bounds the casts of a plan, in bytes. Those of task_struct take
-	// 6 KB.
+	// maxLabels bounds the total length of the casts in the code, in bytes. The
+	// casts of task_struct take 6 KB.
 	maxLabels = 16 << 20
 )
 
@@ -35,19 +35,19 @@ type compiler struct {
 	enums  map[*btf.Enum]*enumeration
 	casts  map[btf.Type]string
 	vars   []string // names of a section's entries
-	values int      // values in the plan if nothing were shared
-	labels int      // bytes of all casts
+	values int      // values in the code, with those of shared records counted each time
+	labels int      // total length of the casts in bytes
 	nested int
 }
 
-// spanKey tells the two forms of a record apart: only at the end of the whole
-// value is an array without elements a flexible one.
+// spanKey distinguishes the two forms of a record: an array without elements is
+// flexible only at the end of the whole value.
 type spanKey struct {
 	t    btf.Type
 	tail bool
 }
 
-// span is where a record's members are among the ops.
+// span is the range of ops that are a record's members.
 type span struct {
 	first, n uint32
 	values   int
@@ -62,7 +62,7 @@ func newCompiler() *compiler {
 	}
 }
 
-// root plans the outermost value.
+// root compiles the outermost value.
 func (c *compiler) root(t btf.Type) (op, error) {
 	switch v := t.(type) {
 	case *btf.Var:
@@ -75,9 +75,9 @@ func (c *compiler) root(t btf.Type) (op, error) {
 	return o, err
 }
 
-// value plans a value of type t. The caller sets its place and label.
+// value compiles a value of type t. The caller sets its offset and its label.
 func (c *compiler) value(t btf.Type, tail bool) (op, error) {
-	o, err := c.plan(t, tail)
+	o, err := c.op(t, tail)
 	if err != nil {
 		return op{}, err
 	}
@@ -87,16 +87,13 @@ func (c *compiler) value(t btf.Type, tail bool) (op, error) {
 	return o, nil
 }
 
-func (c *compiler) plan(t btf.Type, tail bool) (op, error) {
-	switch v := underlying(t).(type) {
+func (c *compiler) op(t btf.Type, tail bool) (op, error) {
+	switch v := btf.UnderlyingType(t).(type) {
 	case *btf.Int:
-		return planInt(v), nil
+		return intOp(v), nil
 	case *btf.Float:
 		return op{kind: kindFloat, size: v.Size}, nil
 	case *btf.Pointer:
-		if _, ok := underlying(v.Target).(*btf.FuncProto); ok {
-			return op{kind: kindFuncPtr, size: 8}, nil
-		}
 		return op{kind: kindPointer, size: 8}, nil
 	case *btf.Enum:
 		return c.enumValue(v), nil
@@ -110,7 +107,7 @@ func (c *compiler) plan(t btf.Type, tail bool) (op, error) {
 	return op{}, errUnsized
 }
 
-func planInt(i *btf.Int) op {
+func intOp(i *btf.Int) op {
 	o := op{kind: kindInt, size: i.Size, signed: i.Encoding&btf.Signed != 0, truth: i.Encoding&btf.Bool != 0}
 	switch i.Size {
 	case 1, 2, 4, 8:
@@ -120,7 +117,7 @@ func planInt(i *btf.Int) op {
 	return o
 }
 
-// setLabel joins what stands before the value. Name and cast may be empty.
+// setLabel sets the text before the value. Name and cast may be empty.
 func (o *op) setLabel(name, cast string) {
 	if name != "" {
 		name = "." + clean(name) + " = "
@@ -129,7 +126,7 @@ func (o *op) setLabel(name, cast string) {
 	o.label = name + "(" + cast + ")"
 }
 
-// cast is TypeName, computed once for each type.
+// cast returns TypeName(t), computed once for each type.
 func (c *compiler) cast(t btf.Type) string {
 	s, ok := c.casts[t]
 	if !ok {
@@ -140,14 +137,14 @@ func (c *compiler) cast(t btf.Type) string {
 	return s
 }
 
-// reserve makes room for n neighbouring ops.
+// reserve appends n ops and returns the index of the first.
 func (c *compiler) reserve(n int) uint32 {
 	first := len(c.ops)
 	c.ops = slices.Grow(c.ops, n)[:first+n]
 	return uint32(first)
 }
 
-// enter and leave bound how deep values lie in each other, which also ends
+// enter and leave limit the nesting of values, which also stops the recursion in
 // records that contain themselves.
 func (c *compiler) enter() error {
 	if c.nested++; c.nested > maxNested {
@@ -158,7 +155,47 @@ func (c *compiler) enter() error {
 
 func (c *compiler) leave() { c.nested-- }
 
-// memberError names the member on the way to the fault.
+// memberError adds the name of a member to the path in an error.
 func memberError(name string, err error) error {
 	return fmt.Errorf("member %q: %w", name, err)
+}
+
+// array compiles an array. An array without elements at the very end of the value
+// is flexible.
+func (c *compiler) array(a *btf.Array, tail bool) (op, error) {
+	if err := c.enter(); err != nil {
+		return op{}, err
+	}
+	defer c.leave()
+
+	first := c.reserve(1)
+	elem, err := c.value(a.Type, false)
+	if err != nil {
+		return op{}, fmt.Errorf("element: %w", err)
+	}
+	size := uint64(elem.size) * uint64(a.Nelems)
+	if size > maxSize {
+		return op{}, errTooLarge
+	}
+
+	o := op{kind: kindArray, size: uint32(size), first: first, n: a.Nelems}
+	o.tail = tail && a.Nelems == 0
+	if i, ok := btf.UnderlyingType(a.Type).(*btf.Int); ok && i.Size == 1 {
+		o.kind = byteArray(i)
+		elem.kind = kindChar
+	}
+	c.ops[first] = elem
+	return o, nil
+}
+
+// byteArray returns the kind of an array with these one-byte elements: text,
+// bools or bytes.
+func byteArray(i *btf.Int) kind {
+	switch {
+	case i.Name == "char" || i.Encoding&btf.Char != 0:
+		return kindChars
+	case i.Encoding&btf.Bool != 0:
+		return kindBools
+	}
+	return kindBytes
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// record plans a struct or a union, or finds the plan of an earlier occurrence.
+// record compiles a struct or a union, or reuses the code of an earlier occurrence.
 func (c *compiler) record(t btf.Type, members []btf.Member, size uint32, tail bool) (op, error) {
 	key := spanKey{t, tail}
 	s, ok := c.spans[key]
@@ -44,7 +44,7 @@ func (c *compiler) members(t btf.Type, members []btf.Member, size uint32, tail b
 	return s, nil
 }
 
-// member plans one member of a record of size bytes.
+// member compiles one member of a record of size bytes.
 func (c *compiler) member(m btf.Member, size uint32, tail bool) (op, error) {
 	o, err := c.value(m.Type, tail)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *compiler) member(m btf.Member, size uint32, tail bool) (op, error) {
 	return o, nil
 }
 
-// setBitfield narrows the value to the bits of the member.
+// setBitfield sets the width and the shift of o if the member is a bitfield.
 func (o *op) setBitfield(m btf.Member) error {
 	bits := uint64(m.BitfieldSize)
 	if bits == 0 {
@@ -86,7 +86,7 @@ func (o *op) setBitfield(m btf.Member) error {
 	return nil
 }
 
-// variable plans a global variable: its declaration stands before its value.
+// variable compiles a global variable. Its label is its declaration.
 func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 	o, err := c.value(v.Type, tail)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 	return o, nil
 }
 
-// section plans a data section, whose variables all begin at the outer level.
+// section compiles a data section. Its variables are all at the outermost level.
 func (c *compiler) section(ds *btf.Datasec) (op, error) {
 	label := `SEC("` + clean(ds.Name) + `") `
 	o := op{
@@ -120,7 +120,7 @@ func (c *compiler) section(ds *btf.Datasec) (op, error) {
 		if end > maxSize {
 			return op{}, errTooLarge
 		}
-		// The kernel's own sections say that they have no size.
+		// The kernel's own sections have size 0 in their BTF.
 		o.size = max(o.size, uint32(end))
 		c.ops[int(o.first)+i] = v
 		c.vars = append(c.vars, clean(ownName(vs.Type)))
@@ -133,6 +133,6 @@ func (c *compiler) sectionEntry(t btf.Type) (op, error) {
 	if !ok {
 		return op{kind: kindNothing, label: Decl(t, "")}, nil
 	}
-	// What follows here is the next variable: no array is flexible.
+	// The next variable follows, so no array here is flexible.
 	return c.variable(v, false)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// have returns the bytes of a value, as far as they are there.
+// have returns the bytes of a value, or fewer if the data ends earlier.
 func (p *printer) have(o *op, at int) []byte {
 	if at > len(p.data) {
 		return nil
@@ -17,7 +17,8 @@ func (p *printer) have(o *op, at int) []byte {
 	return p.data[at:min(at+int(o.size), len(p.data))]
 }
 
-// missing reports whether nothing of the value can be shown.
+// missing reports whether the data ends before any part of the value that could
+// be shown.
 func (p *printer) missing(o *op, at int) bool {
 	if o.size == 0 {
 		return false
@@ -28,8 +29,8 @@ func (p *printer) missing(o *op, at int) bool {
 	return at+int(o.size) > len(p.data)
 }
 
-// zero reports whether a value is zero, padding included. A value that is cut
-// is not: its end has to be marked.
+// zero reports whether all bytes of a value are zero, padding included. It
+// returns false for a value that is cut, as its end has to be marked.
 func (p *printer) zero(o *op, at int) bool {
 	if !p.cut && at+int(o.size) > len(p.data) {
 		return o.size == 0
@@ -43,7 +44,7 @@ func (p *printer) zero(o *op, at int) bool {
 
 func isZero(b []byte) bool {
 	if len(b) >= 64 {
-		// Every byte is the one before it: the fastest comparison there is.
+		// Comparing each byte with the one before it is the fastest way.
 		return b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 	}
 	for len(b) >= 8 {
@@ -60,7 +61,7 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// mark says how many bytes are missing.
+// mark prints the number of missing bytes.
 func (p *printer) mark() {
 	p.cut = true
 	p.dst = append(p.dst, "/* "...)
@@ -78,8 +79,8 @@ func (p *printer) markLine(depth int) {
 	p.newline()
 }
 
-// markInline marks the end of the data behind the n bytes of a value that ends
-// with them.
+// markInline marks the end of the data after the n bytes of a value that are
+// present, if the value is cut.
 func (p *printer) markInline(o *op, n int) {
 	if p.cut || n >= int(o.size) {
 		return

@@ -41,7 +41,8 @@ func TestCut(t *testing.T) {
 		text(t, deep, Options{}, le(int32(1), int32(2))))
 }
 
-// TestEveryCut: whatever is missing is marked exactly once, with its size.
+// TestEveryCut cuts values at every byte. The number of missing bytes is marked
+// exactly once.
 func TestEveryCut(t *testing.T) {
 	typ := record("all", 64,
 		member("p", 0, tPadded), member("a", 8, array(tPoint, 2)), member("s", 24, array(tChar, 8)),
@@ -78,23 +79,23 @@ func TestRefused(t *testing.T) {
 		typ  btf.Type
 		err  string
 	}{
-		{"void", tVoid, "plan dump of void: type has no size"},
-		{"nil", nil, "plan dump of void: type has no size"},
-		{"function", &btf.Func{Name: "f", Type: tFunc}, "plan dump of int(struct sock *sk, int): type has no size"},
-		{"forward declaration", &btf.Fwd{Name: "x", Kind: btf.FwdUnion}, "plan dump of union x: type has no size"},
-		{"array of void", array(tVoid, 1), "plan dump of void[1]: element: type has no size"},
-		{"member without size", record("s", 8, member("a", 0, record("t", 8, member("b", 0, tVoid)))), `plan dump of struct s: member "a": member "b": type has no size`},
-		{"typedef of itself", loop, "plan dump of loop: type has no size"},
+		{"void", tVoid, "dump of void: type has no size"},
+		{"nil", nil, "dump of void: type has no size"},
+		{"function", &btf.Func{Name: "f", Type: tFunc}, "dump of int(struct sock *sk, int): type has no size"},
+		{"forward declaration", &btf.Fwd{Name: "x", Kind: btf.FwdUnion}, "dump of union x: type has no size"},
+		{"array of void", array(tVoid, 1), "dump of void[1]: element: type has no size"},
+		{"member without size", record("s", 8, member("a", 0, record("t", 8, member("b", 0, tVoid)))), `dump of struct s: member "a": member "b": type has no size`},
+		{"typedef of itself", loop, "dump of loop: type has no size"},
 		{"record in itself", self, "nested too deep"},
 		{"huge array", array(array(tInt, 1<<20), 1<<20), "type too large"},
-		{"huge int", &btf.Int{Name: "i", Size: 1 << 31}, "plan dump of i: type too large"},
+		{"huge int", &btf.Int{Name: "i", Size: 1 << 31}, "dump of i: type too large"},
 		{"huge array of ints", array(tInt, 1<<31), "type too large"},
 		{"2,000,000 values in one byte", more, "type too large"},
-		{"member outside", record("s", 4, member("a", 2, tInt)), `plan dump of struct s: member "a": lies outside the record`},
+		{"member outside", record("s", 4, member("a", 2, tInt)), `dump of struct s: member "a": lies outside the record`},
 		{"wide bitfield", record("s", 4, bitfield("a", 0, 9, tU8)), `member "a": bitfield of a type or width that cannot be`},
 		{"bitfield of a pointer", record("s", 8, bitfield("a", 0, 9, tVoidP)), "bitfield of a type"},
-		{"variable", &btf.Var{Name: "v", Type: tVoid}, `plan dump of void: variable "v": type has no size`},
-		{"section", &btf.Datasec{Name: ".bss", Vars: []btf.VarSecinfo{{Type: &btf.Var{Name: "v", Type: tVoid}}}}, `plan dump of .bss: variable "v": type has no size`},
+		{"variable", &btf.Var{Name: "v", Type: tVoid}, `dump of void: variable "v": type has no size`},
+		{"section", &btf.Datasec{Name: ".bss", Vars: []btf.VarSecinfo{{Type: &btf.Var{Name: "v", Type: tVoid}}}}, `dump of .bss: variable "v": type has no size`},
 		{"section too large", &btf.Datasec{Name: ".bss", Vars: []btf.VarSecinfo{{Type: &btf.Var{Name: "v", Type: tInt}, Offset: 1 << 31}}}, "type too large"},
 	}
 	for _, tt := range tests {

@@ -7,11 +7,11 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Decl is the C declaration of name with type t, without a semicolon:
-// `const char *fmt`, `int (*fn)(void)`. Functions and variables bring their own
-// name, which is used when name is empty, and functions print their parameters:
-// `int ip_send_skb(struct net *net, struct sk_buff *skb)`. Bodies are left out:
-// `struct {...} x`. So are type tags such as __user.
+// Decl returns the C declaration of name with type t, without a semicolon:
+// `const char *fmt`, `int (*fn)(void)`. If name is empty, functions and variables
+// are declared with their own name. Functions have their parameters:
+// `int ip_send_skb(struct net *net, struct sk_buff *skb)`. Bodies are left out,
+// as in `struct {...} x`, and so are type tags such as __user.
 func Decl(t btf.Type, name string) string {
 	d := declarer{quals: true, budget: maxDeclTypes}
 	if own := ownName(t); name == "" {
@@ -31,10 +31,10 @@ func Decl(t btf.Type, name string) string {
 	return d.decl(t, name)
 }
 
-// TypeName is the C name of a type as it stands in a cast, with qualifiers and
-// tags removed at every level: `struct sk_buff *`, `int[2][3]`, `char(*)[4]`,
-// `void (*)(struct rcu_head *)`. Types without a name are `struct`, `union` and
-// `enum`.
+// TypeName returns the C name of a type as it is written in a cast, without
+// qualifiers and tags at any level: `struct sk_buff *`, `int[2][3]`,
+// `char(*)[4]`, `void (*)(struct rcu_head *)`. For types without a name it
+// returns `struct`, `union` or `enum`.
 func TypeName(t btf.Type) string {
 	d := declarer{budget: maxDeclTypes}
 	switch v := t.(type) {
@@ -64,17 +64,17 @@ func linkage(l btf.VarLinkage) string {
 	return ""
 }
 
-// maxDeclTypes ends declarations of types that contain themselves without a
-// name between, which C cannot write.
+// maxDeclTypes bounds the number of types in a declaration, for types that refer
+// to themselves through types without a name. C cannot write such types.
 const maxDeclTypes = 1000
 
 // declarer writes one declaration from the name outwards.
 type declarer struct {
-	quals  bool // also the form for declarations, not for casts
-	budget int  // types still to be looked at
+	quals  bool // print qualifiers, as declarations have them and casts do not
+	budget int  // types that may still be visited
 }
 
-// decl wraps the declarator, which may be empty, into what its type adds to it.
+// decl returns the declaration of a declarator, which may be empty, with type t.
 func (d *declarer) decl(t btf.Type, declarator string) string {
 	named := declarator != ""
 	quals := ""
@@ -116,16 +116,36 @@ func (d *declarer) qualify(quals, q string) string {
 	return quals + q
 }
 
-// pointer adds a star, in parentheses where C would take it for a part of the
-// element or the return type.
+// pointer adds a star to the declarator, in parentheses if the target is an array
+// or a function.
 func pointer(target btf.Type, quals, declarator string) string {
 	declarator = "*" + quals + declarator
 	declarator = strings.TrimSuffix(declarator, " ")
-	switch strip(target, false).(type) {
+	switch unqualified(target).(type) {
 	case *btf.Array, *btf.FuncProto:
 		return "(" + declarator + ")"
 	}
 	return declarator
+}
+
+// unqualified removes qualifiers and tags, but not typedefs. It returns nil if
+// the type refers to itself.
+func unqualified(t btf.Type) btf.Type {
+	for range maxNested {
+		switch v := t.(type) {
+		case *btf.Const:
+			t = v.Type
+		case *btf.Volatile:
+			t = v.Type
+		case *btf.Restrict:
+			t = v.Type
+		case *btf.TypeTag:
+			t = v.Type
+		default:
+			return t
+		}
+	}
+	return nil
 }
 
 // function declares name as a function.
@@ -137,7 +157,8 @@ func (d *declarer) function(t btf.Type, name string) string {
 	return d.decl(p.Return, name+d.params(p, "()"))
 }
 
-// params lists parameters; none is what stands for no parameters.
+// params returns the list of parameters. If there are no parameters, it returns the
+// argument none.
 func (d *declarer) params(p *btf.FuncProto, none string) string {
 	n := len(p.Params)
 	if n == 0 || n == 1 && isVoid(p.Params[0]) {
@@ -158,7 +179,7 @@ func (d *declarer) params(p *btf.FuncProto, none string) string {
 	return "(" + strings.Join(s, ", ") + ")"
 }
 
-// isVoid tells the mark that BTF uses for `...`.
+// isVoid reports whether p is void, which means `...` in BTF.
 func isVoid(p btf.FuncParam) bool {
 	if p.Type == nil {
 		return true
@@ -167,7 +188,7 @@ func isVoid(p btf.FuncParam) bool {
 	return ok
 }
 
-// base names a type that is no pointer, array or function.
+// base returns the name of a type that is not a pointer, array or function.
 func (d *declarer) base(t btf.Type) string {
 	switch v := t.(type) {
 	case nil, *btf.Void:
@@ -194,7 +215,8 @@ func (d *declarer) tagged(keyword, name string) string {
 	return keyword
 }
 
-// join puts a blank where one is wanted.
+// join joins a type and a declarator, with a blank between them where C needs or
+// custom wants one.
 func join(base, declarator string, named bool) string {
 	switch {
 	case declarator == "":

@@ -1,15 +1,15 @@
 package btfdump
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/cilium/ebpf/btf"
 )
 
-// enumeration finds enumerators by value, cut to the width of the type: BTF of
-// kernels before 6.0 has no sign for enums, and holds negative enumerators of
-// any width in 32 bits.
+// enumeration finds enumerators by value. Values are truncated to the width of
+// the type because BTF of kernels before 6.0 has no sign for enums and stores
+// negative enumerators of any width in 32 bits.
 type enumeration struct {
 	width  uint     // of the type in bits
 	values []uint64 // ascending, unique
@@ -22,8 +22,8 @@ func newEnumeration(e *btf.Enum) *enumeration {
 	for i := range values {
 		values[i].Value &= ones(width)
 	}
-	// Of two enumerators with one value the first names it.
-	slices.SortStableFunc(values, func(a, b btf.EnumValue) int { return cmp.Compare(a.Value, b.Value) })
+	// Of enumerators with the same value the first one is used.
+	sort.SliceStable(values, func(i, j int) bool { return values[i].Value < values[j].Value })
 	values = slices.CompactFunc(values, func(a, b btf.EnumValue) bool { return a.Value == b.Value })
 
 	n := &enumeration{width, make([]uint64, len(values)), make([]string, len(values))}
@@ -35,7 +35,7 @@ func newEnumeration(e *btf.Enum) *enumeration {
 
 func (c *compiler) enumValue(e *btf.Enum) op {
 	if e.Size > 8 {
-		return op{kind: kindWide, size: e.Size} // in made-up BTF only
+		return op{kind: kindWide, size: e.Size} // only in invalid BTF
 	}
 	if c.enums[e] == nil {
 		c.enums[e] = newEnumeration(e)
@@ -43,7 +43,8 @@ func (c *compiler) enumValue(e *btf.Enum) op {
 	return op{kind: kindEnum, size: e.Size, signed: e.Signed, enum: c.enums[e]}
 }
 
-// enum prints the enumerator, or the number with the suffix of its C type.
+// enum prints the name of the enumerator, or the number with the suffix of its C
+// type if no enumerator has this value.
 func (p *printer) enum(o *op, v uint64) {
 	e := o.enum
 	if i, ok := slices.BinarySearch(e.values, v&ones(e.width)); ok {

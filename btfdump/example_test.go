@@ -18,7 +18,7 @@ var (
 	}}
 )
 
-// A type is compiled once; kernel BTF comes from btf.LoadKernelSpec.
+// A type is compiled once. btf.LoadKernelSpec returns the kernel's types.
 func Example() {
 	d, err := btfdump.New(device, btfdump.Options{Indent: "  ", EmitStrings: true})
 	if err != nil {

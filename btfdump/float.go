@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// float prints like C's %f. No kernel has values of these types; they come from
-// the BTF of user space and of made-up tests.
+// float prints a number like C's %f. No kernel has values of these types; they
+// occur in the BTF of user space and in tests.
 func (p *printer) float(b []byte) {
 	switch v := load(b[:min(len(b), 8)], p.d.opts.BigEndian); len(b) {
 	case 2:
@@ -17,7 +17,7 @@ func (p *printer) float(b []byte) {
 		p.double(math.Float64frombits(v))
 	case 12, 16:
 		if p.d.opts.BigEndian {
-			p.wide(b) // not x86: several formats, and nothing says which
+			p.wide(b) // not x86: there are several formats, and BTF does not say which
 			return
 		}
 		signExp := uint16(load(b[8:10], false))
@@ -46,7 +46,7 @@ func (p *printer) double(v float64) {
 	}
 }
 
-// half widens an IEEE 754 binary16.
+// half converts an IEEE 754 binary16 number.
 func half(v uint16) float64 {
 	exp := int(v >> 10 & 31)
 	frac := float64(v & 0x3ff)
@@ -65,8 +65,8 @@ func half(v uint16) float64 {
 	return f
 }
 
-// extended is the double nearest to a number in x86's 80-bit format, if the
-// number is in its range.
+// extended returns the double nearest to a number in x86's 80-bit format. It
+// returns false if the number is out of range.
 func extended(mantissa uint64, signExp uint16) (f float64, ok bool) {
 	sign := 1 - 2*float64(signExp>>15)
 	exp := int(signExp & 0x7fff)
@@ -81,7 +81,7 @@ func extended(mantissa uint64, signExp uint16) (f float64, ok bool) {
 	return math.Copysign(f, sign), !math.IsInf(f, 0)
 }
 
-// extendedExp is the exponent that goes with an integer mantissa.
+// extendedExp returns the exponent for a mantissa taken as an integer.
 func extendedExp(signExp uint16) int {
 	return max(int(signExp&0x7fff), 1) - 16383 - 63
 }

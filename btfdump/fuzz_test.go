@@ -14,8 +14,8 @@ import (
 )
 
 // FuzzAppendText makes a type from a seed and prints any bytes as a value of it.
-// The text is always safe to show, of bounded size, marked exactly once when
-// bytes are missing, and the same from several goroutines.
+// The text is always safe to print, has a bounded size, marks missing bytes exactly
+// once, and is the same in several goroutines.
 func FuzzAppendText(f *testing.F) {
 	f.Add(uint64(1), []byte("\x01\x02\x03\x04\x00\x00\x00\x00abc"), uint8(0))
 	f.Add(uint64(7), []byte{}, uint8(0xff))
@@ -59,7 +59,7 @@ func requireSafe(t *testing.T, s string) {
 	}
 }
 
-// values counts what one pass over the plan may print.
+// values returns the greatest number of values that one pass over the code prints.
 func values(d *Dumper, o *op) int {
 	n := 1
 	switch o.kind {
@@ -73,7 +73,7 @@ func values(d *Dumper, o *op) int {
 	return n
 }
 
-// typeGen makes types, mostly sound ones.
+// typeGen generates types, most of them valid.
 type typeGen struct{ *rand.Rand }
 
 func (g typeGen) options(bits uint8) Options {
@@ -151,8 +151,8 @@ func (g typeGen) scalar() btf.Type {
 	return []btf.Type{tVoid, tEmpty, &btf.Fwd{Name: "f"}, array(tChar, 8), array(tU8, 6), array(tBool, 3)}[g.IntN(6)]
 }
 
-// members lays members out one after the other or on top of each other, and
-// now and then wrongly.
+// members places members one after the other, or all at the start for a union, and
+// sometimes at wrong offsets.
 func (g typeGen) members(depth int, union bool) (size uint32, members []btf.Member) {
 	var at uint32
 	for i := range g.IntN(6) {
@@ -175,8 +175,8 @@ func (g typeGen) members(depth int, union bool) (size uint32, members []btf.Memb
 	return size + g.Uint32N(3), members
 }
 
-// FuzzAppendString: quoted text is safe whatever the bytes are, and its length
-// is bounded.
+// FuzzAppendString checks that quoted text is safe to print for any bytes and that
+// its length is bounded.
 func FuzzAppendString(f *testing.F) {
 	f.Add([]byte("eth0\x1b[2J\xff\u202e"))
 	f.Fuzz(func(t *testing.T, s []byte) {

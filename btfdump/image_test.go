@@ -8,26 +8,27 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// image collects the bytes that a dump tells, straight from the BTF: it shares
-// nothing with the plan under test.
+// image rebuilds the bytes of a value from a dump. It uses only the BTF and shares
+// no code with the code under test.
 type image struct {
 	data  []byte
-	known []byte // mask of the bits that were told
+	known []byte // mask of the bits that the dump has
 }
 
 func newImage(size int) *image { return &image{make([]byte, size), make([]byte, size)} }
 
-// spot is where a value is, in bits. Width is 0 but for a bitfield.
+// spot is the place of a value in bits. Width is 0 unless it is a bitfield.
 type spot struct{ off, width int }
 
 func (p spot) add(bytes int) spot { return spot{off: p.off + 8*bytes} }
 
-// member is the place of a member of the record at p.
+// member returns the place of a member of the record at p.
 func (p spot) member(m btf.Member) spot {
 	return spot{p.off + int(m.Offset), int(m.BitfieldSize)}
 }
 
-// set tells the bits of a number. Two members of a union must tell the same.
+// set stores the bits of a number. It returns an error if another member of a union
+// has stored other bits.
 func (im *image) set(p spot, t btf.Type, v *big.Int) error {
 	width := p.bits(t)
 	if v.Sign() < 0 {
@@ -63,7 +64,7 @@ func (im *image) bits(at int, b, mask byte) error {
 	return nil
 }
 
-// bytes tells bytes one by one.
+// bytes stores bytes one by one.
 func (im *image) bytes(p spot, b []byte) error {
 	for i, c := range b {
 		if err := im.bits(p.off/8+i, c, 0xff); err != nil {
@@ -88,10 +89,10 @@ func sizeof(t btf.Type) int {
 	return n
 }
 
-// leaves is the mask of all bits of a type that are not padding, as far as the
-// numbers that they belong to are inside the image.
+// leaves sets known to all bits of a type that are not padding and whose numbers are
+// inside the image.
 func (im *image) leaves(p spot, t btf.Type) {
-	switch t := underlying(t).(type) {
+	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Array:
 		for i := range int(t.Nelems) {
 			im.leaves(p.add(i*sizeof(t.Type)), t.Type)
@@ -120,9 +121,10 @@ func membersOf(t btf.Type) []btf.Member {
 	return nil
 }
 
-// anonymous tells members whose own members are reached without their name.
+// anonymous reports whether m is an anonymous record, whose members are reached
+// without its name.
 func anonymous(m btf.Member) bool {
-	return m.Name == "" && isRecord(underlying(m.Type))
+	return m.Name == "" && isRecord(btf.UnderlyingType(m.Type))
 }
 
 func isRecord(t btf.Type) bool {
@@ -133,11 +135,12 @@ func isRecord(t btf.Type) bool {
 	return false
 }
 
-// memberNamed finds a member among those of a record and of the anonymous ones in it.
+// memberNamed returns the member called name of a record or of the anonymous records
+// in it.
 func memberNamed(t btf.Type, p spot, name string) (btf.Member, spot, bool) {
 	for _, m := range membersOf(t) {
 		if anonymous(m) {
-			if m, at, ok := memberNamed(underlying(m.Type), p.member(m), name); ok {
+			if m, at, ok := memberNamed(btf.UnderlyingType(m.Type), p.member(m), name); ok {
 				return m, at, true
 			}
 		} else if m.Name == name {
@@ -147,15 +150,15 @@ func memberNamed(t btf.Type, p spot, name string) (btf.Member, spot, bool) {
 	return btf.Member{}, spot{}, false
 }
 
-// arrayOfBytes is the element type of an array of 1-byte ints.
+// arrayOfBytes returns the element type of an array if that is a 1-byte int.
 func arrayOfBytes(a *btf.Array) (*btf.Int, bool) {
-	i, ok := underlying(a.Type).(*btf.Int)
+	i, ok := btf.UnderlyingType(a.Type).(*btf.Int)
 	return i, ok && i.Size == 1
 }
 
-// scalarBits is the number that a word stands for.
+// scalarBits returns the number that a word in the text means.
 func scalarBits(t btf.Type, p spot, word string) (*big.Int, error) {
-	if e, ok := underlying(t).(*btf.Enum); ok {
+	if e, ok := btf.UnderlyingType(t).(*btf.Enum); ok {
 		for _, v := range e.Values {
 			if v.Name == word {
 				width := uint(min(p.bits(t), 64))

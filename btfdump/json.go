@@ -2,31 +2,32 @@ package btfdump
 
 import "strconv"
 
-// AppendJSON appends the value in data to dst as JSON on one line. It is valid
-// for every type and all bytes, and holds no control character. Nothing is
-// allocated when dst has room. Of the options it follows EmitZeroes,
+// AppendJSON appends the value in data to dst as JSON on one line. The JSON is
+// valid for every type and all bytes, and has no control characters. AppendJSON
+// does not allocate if dst has room. It uses only the options EmitZeroes,
 // EmitStrings, BigEndian and Symbolize.
 //
 //   - A record is an object with its members in order. The members of anonymous
-//     records stand among those of the enclosing one. A name that another member
-//     has already gets a number: "x", "x#2".
-//   - Zero members are left out unless EmitZeroes. Arrays lose only the zeros at
-//     their end, so that elements keep their places.
+//     records are members of the enclosing object. A name that an earlier member
+//     has gets a number: "x", "x#2".
+//   - Zero members are left out unless EmitZeroes is set. Of arrays only the zeros
+//     at the end are left out, so that elements keep their index.
 //   - Ints of up to 64 bits are numbers with all their digits, wider ones strings
 //     in hex. A bool is true or false, or a number if it is neither 0 nor 1.
-//   - An enum is the enumerator's name, or a number.
-//   - Pointers are strings, with the symbol behind those to functions:
+//   - An enum is the enumerator's name, or a number if no enumerator has the value.
+//   - Pointers are strings. Those to functions have the symbol after the address:
 //     "0xffffffff81234560 <tcp_v4_connect+0x10>".
-//   - An array of char that holds text is a string if EmitStrings; bytes in it
-//     that are not UTF-8 become U+FFFD. Any other is an array of numbers.
-//   - Other arrays of bytes are strings of two hex digits a byte.
+//   - An array of char that holds text is a string if EmitStrings is set; bytes
+//     in it that are not UTF-8 become U+FFFD. Other arrays of char are arrays of
+//     numbers.
+//   - Other arrays of bytes are strings with two hex digits per byte.
 //   - Floats are numbers, or "NaN", "Infinity" and "-Infinity".
 //   - A variable is its value, a section an object of all its variables.
-//   - When data is too short, what is missing is left out, and the outermost
+//   - If data is too short, the missing values are left out, and the outermost
 //     object has "$cut", the number of missing bytes, as its last member. A value
-//     that is no object is wrapped in one: {"$value":[1,2],"$cut":4}.
+//     that is not an object is wrapped in one: {"$value":[1,2],"$cut":4}.
 func (d *Dumper) AppendJSON(dst, data []byte) []byte {
-	// Nothing is marked on the way.
+	// With cut set, the printer does not mark the end of the data itself.
 	p := printer{d: d, dst: dst, data: data, cut: true}
 	o := &d.root
 	missing := int(o.size) - len(data)
@@ -51,7 +52,8 @@ func (d *Dumper) AppendJSON(dst, data []byte) []byte {
 	return p.dst
 }
 
-// jsonValue returns false for a record or an array of which nothing was printed.
+// jsonValue prints a value. It returns false if it printed nothing of a record or
+// an array.
 func (p *printer) jsonValue(o *op, at int) bool {
 	switch o.kind {
 	case kindRecord:
@@ -76,7 +78,7 @@ func (p *printer) jsonValue(o *op, at int) bool {
 	return true
 }
 
-// jsonFields are the members of a record or the variables of a section.
+// jsonFields returns the members of a record or the variables of a section.
 func (p *printer) jsonFields(o *op) []field {
 	if o.n == 0 {
 		return nil
@@ -113,7 +115,7 @@ func (p *printer) jsonField(f *field, at int) {
 	}
 }
 
-// jsonSection prints all variables, as each is a value of its own.
+// jsonSection prints all variables, even zero ones, as each is a whole value.
 func (p *printer) jsonSection(o *op) {
 	p.dst = append(p.dst, '{')
 	for _, f := range p.jsonFields(o) {
@@ -126,7 +128,8 @@ func (p *printer) jsonSection(o *op) {
 	p.dst = append(p.dst, '}')
 }
 
-// jsonKey begins a member. No value ends with a brace that opens.
+// jsonKey prints a comma, unless this is the first member, and the key. No value
+// ends with an opening brace, so a brace before the key means the first member.
 func (p *printer) jsonKey(key string) {
 	if p.dst[len(p.dst)-1] != '{' {
 		p.dst = append(p.dst, ',')
@@ -136,12 +139,12 @@ func (p *printer) jsonKey(key string) {
 	p.dst = append(p.dst, '"', ':')
 }
 
-// jsonArray prints the elements that are there, up to the last one that is not
-// zero. Elements without bytes are never printed: a few bytes of BTF could make
-// any number of them.
+// jsonArray prints the elements that the data has, up to the last one that is not
+// zero. Elements without bytes are never printed, as a few bytes of BTF could
+// describe any number of them.
 func (p *printer) jsonArray(o *op, at int) bool {
 	p.dst = append(p.dst, '[')
-	end := len(p.dst) // behind the last element to keep
+	end := len(p.dst) // after the last element to keep
 	some := false
 	if elem := &p.d.ops[o.first]; elem.size > 0 {
 		size := int(elem.size)
@@ -158,12 +161,12 @@ func (p *printer) jsonArray(o *op, at int) bool {
 	return some
 }
 
-// jsonCount is the number of elements to print.
+// jsonCount returns the number of elements to print.
 func (p *printer) jsonCount(o, elem *op, at int) int {
 	size := int(elem.size)
 	b := p.have(o, at)
 	if o.tail || !elem.kind.compound() {
-		// The last one is shown whole or not at all.
+		// The last element is shown whole or not at all.
 		b = b[:len(b)/size*size]
 	}
 	if !p.d.opts.EmitZeroes {

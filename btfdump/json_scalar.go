@@ -6,17 +6,13 @@ import (
 	"strconv"
 )
 
-// jsonScalar prints a value all of whose bytes are there.
+// jsonScalar prints a value. The data must have all its bytes.
 func (p *printer) jsonScalar(o *op, at int) {
 	switch o.kind {
 	case kindEnum:
 		p.jsonEnum(o, p.number(o, at))
 	case kindPointer:
-		p.dst = append(p.dst, '"')
-		p.hex(p.number(o, at))
-		p.dst = append(p.dst, '"')
-	case kindFuncPtr:
-		p.jsonFuncPtr(p.number(o, at))
+		p.jsonPointer(p.number(o, at))
 	case kindFloat:
 		p.jsonFloat(p.have(o, at))
 	default:
@@ -24,8 +20,8 @@ func (p *printer) jsonScalar(o *op, at int) {
 	}
 }
 
-// jsonInt prints numbers of up to 64 bits with all their digits. Wider ones are
-// strings in hex: few readers of JSON would keep their digits.
+// jsonInt prints numbers of up to 64 bits with all their digits. Wider numbers
+// are strings in hex, since few JSON parsers would keep all their digits.
 func (p *printer) jsonInt(o *op, at int) {
 	switch {
 	case o.width > 64:
@@ -39,7 +35,8 @@ func (p *printer) jsonInt(o *op, at int) {
 	}
 }
 
-// jsonNumber prints a bool that is neither 0 nor 1 as the number that it is.
+// jsonNumber prints a number. A bool that is neither 0 nor 1 is printed as a
+// number too.
 func (p *printer) jsonNumber(o *op, v uint64) {
 	switch {
 	case o.truth && v == 0:
@@ -69,14 +66,14 @@ func (p *printer) jsonEnum(o *op, v uint64) {
 	p.dst = append(p.dst, '"')
 }
 
-// jsonFuncPtr prints the address and the symbol in one string, as in text.
-func (p *printer) jsonFuncPtr(v uint64) {
+// jsonPointer prints the address and the symbol in one string, as in text.
+func (p *printer) jsonPointer(v uint64) {
 	p.dst = append(p.dst, '"')
-	p.funcPtr(v, appendJSONName)
+	p.pointer(v, appendJSONName)
 	p.dst = append(p.dst, '"')
 }
 
-// jsonFloat prints as many digits as tell the number from its neighbours.
+// jsonFloat prints the fewest digits that identify the number.
 func (p *printer) jsonFloat(b []byte) {
 	v := load(b[:min(len(b), 8)], p.d.opts.BigEndian)
 	switch n := len(b); {
@@ -103,8 +100,8 @@ func (p *printer) jsonExtended(mantissa uint64, signExp uint16) {
 	p.dst = append(p.dst, '"')
 }
 
-// jsonDouble spells what JSON has no number for as JavaScript, Python and Go
-// read it.
+// jsonDouble prints a number. NaN and infinities, which JSON does not have, are
+// strings in the spelling that JavaScript, Python and Go parse.
 func (p *printer) jsonDouble(v float64, size int) {
 	switch {
 	case math.IsNaN(v):

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asJSON is a value in JSON, which encoding/json must accept.
+// asJSON returns a value as JSON. It fails the test if encoding/json refuses it.
 func asJSON(t testing.TB, typ btf.Type, o Options, data []byte) string {
 	t.Helper()
 	d, err := New(typ, o)
@@ -85,7 +85,7 @@ func TestJSONScalars(t *testing.T) {
 		{"inside a function", fn, le(uint64(0x1004)), `"0x1004 <do\"it\u001b+0x4>"`},
 		{"no symbol", fn, le(uint64(0x10)), `"0x10"`},
 		{"no function", fn, zeros(8), `"0x0"`},
-		{"pointer to data", tVoidP, le(uint64(0x1000)), `"0x1000"`},
+		{"pointer to data", tVoidP, le(uint64(0x1000)), `"0x1000 <do\"it\u001b>"`},
 	})
 }
 
@@ -180,8 +180,8 @@ func TestJSONCut(t *testing.T) {
 	})
 }
 
-// TestJSONStrings: all that encoding/json reads back is what was written, and
-// nothing in it moves the cursor.
+// TestJSONStrings checks that encoding/json reads back what was written, and that
+// the JSON has no control characters.
 func TestJSONStrings(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		s := string(r)

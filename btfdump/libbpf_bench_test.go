@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkLibbpf prints large records, and lets libbpf print the same bytes
-// right after: libbpf-ns/op and how many times faster ours is.
+// BenchmarkLibbpf prints large records, and then lets libbpf print the same bytes.
+// It reports libbpf-ns/op and how many times faster this package is.
 func BenchmarkLibbpf(b *testing.B) {
 	l := startLibbpf(b)
 	for _, name := range []string{"task_struct", "sk_buff", "sock"} {

@@ -11,11 +11,11 @@ import (
 
 const (
 	libbpfQueries = 20_000
-	libbpfLargest = 16 << 10 // bytes of a value, for the sake of time
+	libbpfLargest = 16 << 10 // bytes of a value, to save time
 )
 
-// TestLibbpf compares the text with libbpf's for random types, bytes and
-// options, but for the cases in which they differ on purpose.
+// TestLibbpf compares the text with libbpf's for random types, bytes and options,
+// except in the cases in which they differ on purpose.
 func TestLibbpf(t *testing.T) {
 	l := startLibbpf(t)
 	types := libbpfTypes(t, l.spec)
@@ -28,7 +28,8 @@ func TestLibbpf(t *testing.T) {
 	})
 }
 
-// libbpfTypes are the kernel's types that both print alike for some bytes.
+// libbpfTypes returns the kernel's types that both print in the same way at least
+// for some bytes.
 func libbpfTypes(t *testing.T, spec *btf.Spec) []btf.Type {
 	var types []btf.Type
 	out := make(map[string]int)
@@ -78,8 +79,8 @@ func compareLibbpf(t *testing.T, l *libbpf, types []btf.Type, zeroes bool, list 
 	t.Logf("libbpf %s: %d queries of %d types, 0 differences; excluded: %v", l.version, libbpfQueries, len(compared), skipped)
 }
 
-// randomValue is noise, noise without zeros, plausible words, or words of which
-// most are zero.
+// randomValue returns random bytes, random bytes without zeros, plausible words, or
+// words most of which are zero.
 func randomValue(rnd *rand.Rand, p place) []byte {
 	data := make([]byte, p.size())
 	sort := rnd.IntN(4)
@@ -102,7 +103,8 @@ func randomValue(rnd *rand.Rand, p place) []byte {
 	return data
 }
 
-// plausibleWord is what kernel memory holds: pointers, small numbers, zero.
+// plausibleWord returns a word as it occurs in kernel memory: a pointer, a small
+// number or zero.
 func plausibleWord(rnd *rand.Rand) uint64 {
 	switch rnd.IntN(4) {
 	case 0:
@@ -115,8 +117,9 @@ func plausibleWord(rnd *rand.Rand) uint64 {
 	return 0
 }
 
-// randomOptions are in half of the cases the usual ones. An empty string is our
-// tab, and libbpf cuts what is longer than 15 bytes.
+// randomOptions returns the usual options in half of the cases, else random ones. An
+// empty indent means a tab in this package, and libbpf truncates indents of more
+// than 15 bytes.
 func randomOptions(rnd *rand.Rand) Options {
 	if rnd.IntN(2) == 0 {
 		return Options{}

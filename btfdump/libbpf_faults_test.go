@@ -8,8 +8,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// place is a value inside another one, for the test's own walk over types,
-// which shares no code with the plan.
+// place is a value inside another value. The test walks types with it, and shares no
+// code with the code.
 type place struct {
 	t      btf.Type // without typedefs, qualifiers and tags
 	off    int
@@ -17,7 +17,7 @@ type place struct {
 	width  int // of a bitfield, else 0
 	nested bool
 	array  bool // inside an array
-	last   bool // nothing follows but padding
+	last   bool // only padding follows
 }
 
 func rootPlace(t btf.Type) place {
@@ -27,7 +27,7 @@ func rootPlace(t btf.Type) place {
 	return place{t: btf.UnderlyingType(t), last: true}
 }
 
-// inside lists the members of a record or the elements of an array.
+// inside returns the members of a record or the elements of an array.
 func (p place) inside() []place {
 	var members []btf.Member
 	switch v := p.t.(type) {
@@ -69,7 +69,7 @@ func (p place) size() int {
 	return size
 }
 
-// bits is the value of a leaf of up to 64 bits, zero-extended.
+// bits returns the value of a leaf of up to 64 bits, zero-extended.
 func (p place) bits(data []byte) uint64 {
 	if p.width == 0 {
 		return bitsOf(data[p.off:p.off+p.size()], 0, 8*p.size())
@@ -93,7 +93,7 @@ func (p place) compound() bool {
 	return false
 }
 
-// zero reports whether every leaf is zero.
+// zero reports whether every scalar in the value is zero.
 func (p place) zero(data []byte) bool {
 	if p.compound() {
 		return !slices.ContainsFunc(p.inside(), func(in place) bool { return !in.zero(data) })
@@ -104,8 +104,8 @@ func (p place) zero(data []byte) bool {
 	return len(bytes.Trim(data[p.off:p.off+p.size()], "\x00")) == 0
 }
 
-// zeroToLibbpf: a record is zero if its first member is. An array is if all its
-// elements are.
+// zeroToLibbpf reports whether libbpf takes the value for zero: a record if its
+// first member is zero, an array if all its elements are.
 func (p place) zeroToLibbpf(data []byte) bool {
 	in := p.inside()
 	if _, array := p.t.(*btf.Array); array {
@@ -117,8 +117,8 @@ func (p place) zeroToLibbpf(data []byte) bool {
 	return p.zero(data)
 }
 
-// exclusion is a case in which libbpf is wrong or ours looks different on
-// purpose. Type exclusions look at no bytes.
+// exclusion is a case in which libbpf is wrong or this package prints something else
+// on purpose. Exclusions of types do not depend on the bytes.
 type exclusion struct {
 	name    string
 	applies func(p place, data []byte) bool
@@ -133,8 +133,9 @@ var typeExclusions = []exclusion{
 	{"wide bitfield", wideBitfield},
 }
 
-// Ours prints text, hex or flags; libbpf skips and leaks. Not excluded: a char
-// array that is the whole value, as textArray says.
+// byteArrayInside excludes arrays of bytes inside a value. This package prints text,
+// hex or flags; libbpf skips values, and leaks state from one array to the next. A
+// char array that is the whole value is not excluded here, see textArray.
 func byteArrayInside(p place, _ []byte) bool {
 	a, ok := p.t.(*btf.Array)
 	if !ok {
@@ -144,8 +145,8 @@ func byteArrayInside(p place, _ []byte) bool {
 	return ok && i.Size == 1 && (p.nested || byteArray(i) != kindChars)
 }
 
-// libbpf prints them as unsigned, and looks for their unsigned value among
-// enumerators.
+// signedBitfield excludes signed bitfields. libbpf prints them as unsigned, and looks
+// up their unsigned value among the enumerators.
 func signedBitfield(p place, _ []byte) bool {
 	if p.width == 0 {
 		return false
@@ -159,26 +160,28 @@ func signedBitfield(p place, _ []byte) bool {
 	return false
 }
 
-// libbpf reads 0.
+// unalignedEnum excludes enums at unaligned offsets, which libbpf reads as 0.
 func unalignedEnum(p place, _ []byte) bool {
 	e, ok := p.t.(*btf.Enum)
 	return ok && p.width == 0 && p.off%int(e.Size) != 0
 }
 
-// libbpf gives up with an error; ours counts them.
+// arrayOfEmpties excludes arrays of elements without bytes. libbpf returns an error;
+// this package prints the number of elements.
 func arrayOfEmpties(p place, _ []byte) bool {
 	a, ok := p.t.(*btf.Array)
 	return ok && place{t: btf.UnderlyingType(a.Type)}.size() == 0
 }
 
-// An array without elements that begins before the end of its record has bytes,
-// which ours prints.
+// flexibleOverPadding excludes arrays without elements that begin before the end of
+// their record. They have bytes, which this package prints.
 func flexibleOverPadding(p place, data []byte) bool {
 	a, ok := p.t.(*btf.Array)
 	return ok && a.Nelems == 0 && p.last && p.off < len(data)
 }
 
-// libbpf reads no further than the size of the bitfield's type.
+// wideBitfield excludes bitfields that span more bytes than the size of their type,
+// as libbpf reads no more than that size.
 func wideBitfield(p place, _ []byte) bool {
 	return p.shift+p.width > 8*p.size()
 }
@@ -189,7 +192,8 @@ var dataExclusions = []exclusion{
 	{"enumerator beyond 2^31", bigEnumerator},
 }
 
-// libbpf ends with the NUL, and escapes nothing.
+// textArray excludes a char array whose text libbpf prints in another way: it ends
+// the text at the NUL, and escapes nothing.
 func textArray(p place, data []byte) bool {
 	a, ok := p.t.(*btf.Array)
 	if !ok {
@@ -199,7 +203,8 @@ func textArray(p place, data []byte) bool {
 	return ok && i.Size == 1 && bytes.ContainsAny(data, "\x00'\\")
 }
 
-// libbpf prints no comma and no newline.
+// signedUnnamed excludes signed enums without a matching enumerator, after which
+// libbpf prints neither a comma nor a newline.
 func signedUnnamed(p place, data []byte) bool {
 	e, ok := p.t.(*btf.Enum)
 	return ok && e.Signed && !named32(e, p.bits(data))
@@ -210,37 +215,40 @@ func named32(e *btf.Enum, v uint64) bool {
 	return slices.ContainsFunc(e.Values, func(n btf.EnumValue) bool { return n.Value&mask == v })
 }
 
-// libbpf compares the unsigned value with a signed enumerator: no match.
+// bigEnumerator excludes enumerators that libbpf never finds, as it compares the
+// unsigned value with a signed enumerator.
 func bigEnumerator(p place, data []byte) bool {
 	e, ok := p.t.(*btf.Enum)
 	return ok && e.Size < 8 && !e.Signed && p.bits(data) >= 1<<31 && named32(e, p.bits(data))
 }
 
-// sparseExclusions are for dumps without zeros.
+// sparseExclusions are the exclusions for dumps without zeros.
 var sparseExclusions = []exclusion{
 	{"nested record that begins with zero", vanishes},
 	{"array with gaps", gaps},
 	{"bitfield of an enum", enumBitfield},
 }
 
-// libbpf drops a value of which it has looked at a part.
+// vanishes excludes values that libbpf drops because the part that it checks is zero.
 func vanishes(p place, data []byte) bool {
 	return p.nested && !p.array && p.zeroToLibbpf(data) != p.zero(data)
 }
 
-// libbpf prints every zero inside an array that is not zero; ours only the rest,
-// with an index.
+// gaps excludes zero elements. libbpf prints every zero element of an array that is
+// not zero. This package prints only the other elements, with an index.
 func gaps(p place, data []byte) bool {
 	return p.array && p.zero(data)
 }
 
-// To find zeros, libbpf reads the whole enum around it.
+// enumBitfield excludes bitfields of enums, as libbpf reads the whole enum to find
+// out whether the bitfield is zero.
 func enumBitfield(p place, _ []byte) bool {
 	_, ok := p.t.(*btf.Enum)
 	return ok && p.width != 0
 }
 
-// excluded names the first exclusion that applies to a value or to one inside it.
+// excluded returns the name of the first exclusion that applies to a value or to a
+// value inside it, or "".
 func excluded(p place, data []byte, list []exclusion) string {
 	for _, e := range list {
 		if e.applies(p, data) {
@@ -259,7 +267,7 @@ func excluded(p place, data []byte, list []exclusion) string {
 	return ""
 }
 
-// fillNamed sets the enums in data to enumerators.
+// fillNamed sets the enums in data to values that have a name.
 func fillNamed(p place, data []byte, pick func(n int) int) {
 	e, ok := p.t.(*btf.Enum)
 	if ok && p.width == 0 && len(e.Values) > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// libbpf is a running testdata/libbpf/dump.c, libbpf's own dump of the running
-// kernel's types.
+// libbpf is a running process of testdata/libbpf/dump.c, which dumps values of the
+// running kernel's types with libbpf.
 type libbpf struct {
 	spec    *btf.Spec
 	version string
@@ -26,8 +26,8 @@ type libbpf struct {
 	out     *bufio.Reader
 }
 
-// startLibbpf builds and starts the program. What may lack skips the test, but
-// not where CI=true: `make test` installs it.
+// startLibbpf builds and starts the program. If the compiler or libbpf is missing,
+// it skips the test, or fails it if CI=true: `make test` installs them.
 func startLibbpf(t testing.TB) *libbpf {
 	t.Helper()
 	spec := kernelTypes(t)
@@ -63,12 +63,12 @@ func startLibbpf(t testing.TB) *libbpf {
 	return l
 }
 
-// ask sends a request and reads the reply. The two structs are dump.c's.
+// ask sends a request and reads the reply. The two structs are those in dump.c.
 func (l *libbpf) ask(t testing.TB, typ btf.Type, o Options, data []byte, repeat int) (text string, result int32) {
 	t.Helper()
 	id, err := l.spec.TypeID(typ)
 	require.NoError(t, err)
-	// libbpf 1.1 takes a bitfield for cut when its type would reach beyond the data.
+	// libbpf 1.1 takes a bitfield for cut if its type reaches beyond the data.
 	beyond := make([]byte, 16)
 	b := le(uint32(id), libbpfOptions(o), uint32(o.IndentLevel), uint32(repeat), uint32(len(o.Indent)), uint32(len(data)+len(beyond)))
 	b = append(append(append(b, o.Indent...), data...), beyond...)
@@ -95,7 +95,8 @@ func libbpfOptions(o Options) (bits uint32) {
 	return bits
 }
 
-// dump is libbpf's text for a value that it must be able to print.
+// dump returns libbpf's text for a value. It fails the test if libbpf cannot print
+// it.
 func (l *libbpf) dump(t testing.TB, typ btf.Type, o Options, data []byte) string {
 	t.Helper()
 	text, result := l.ask(t, typ, o, data, 0)
@@ -106,7 +107,7 @@ func (l *libbpf) dump(t testing.TB, typ btf.Type, o Options, data []byte) string
 	return nameVersion.ReplaceAllString(text, "")
 }
 
-// nanoseconds is the time of one dump.
+// nanoseconds returns the time of one dump.
 func (l *libbpf) nanoseconds(t testing.TB, typ btf.Type, o Options, data []byte, repeat int) float64 {
 	t.Helper()
 	text, result := l.ask(t, typ, o, data, repeat)
@@ -117,10 +118,13 @@ func (l *libbpf) nanoseconds(t testing.TB, typ btf.Type, o Options, data []byte,
 }
 
 var (
-	// nullPointer is glibc's %p of a pointer that is NULL and aligned.
+	// nullPointer is what glibc prints for NULL with %p, which libbpf uses for
+	// aligned pointers.
 	nullPointer = regexp.MustCompile(`\(nil\)`)
-	// unnamedEnum is followed by one blank too many.
+	// unnamedEnum matches an enum without a name, after which libbpf prints a
+	// blank too many.
 	unnamedEnum = regexp.MustCompile(`\benum ([ ()\[])`)
-	// nameVersion tells types of one name apart, in the order of printing.
+	// nameVersion is the suffix by which libbpf distinguishes types of the same
+	// name, in the order of printing.
 	nameVersion = regexp.MustCompile(`___[0-9]+\b`)
 )

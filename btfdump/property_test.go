@@ -14,8 +14,8 @@ import (
 // maxProperty is the size of the largest record whose dumps are read back.
 const maxProperty = 1 << 16
 
-// TestProperties checks every record of the running kernel: what is printed,
-// read back by the BTF alone, is the data again, whole or cut.
+// TestProperties prints every record of the running kernel, whole and cut, and reads
+// the text back with the BTF alone. The result must be the data.
 func TestProperties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	var records, large int
@@ -39,7 +39,7 @@ type recordProperties struct {
 	typ                    btf.Type
 	lines, compact, zeroes *Dumper
 	data                   []byte
-	n                      int // bytes left in the cut form
+	n                      int // bytes of the cut value
 }
 
 func newRecordProperties(t *testing.T, rnd *rand.Rand, typ btf.Type) *recordProperties {
@@ -59,7 +59,7 @@ func newRecordProperties(t *testing.T, rnd *rand.Rand, typ btf.Type) *recordProp
 	return r
 }
 
-// sparse is random bytes with runs of zeros and of text among them.
+// sparse returns random bytes with runs of zeros and of text.
 func sparse(rnd *rand.Rand, size int) []byte {
 	data := make([]byte, size)
 	for i := 0; i < size; {
@@ -96,8 +96,8 @@ func (r *recordProperties) fail(t *testing.T, what, out string) {
 	t.Fatalf("%s: %v with %x, %d bytes when cut\n%s", what, r.typ, r.data, r.n, out)
 }
 
-// sameBytes compares what a dump told with the data, of which only the last
-// number may be incomplete. Left out is zero.
+// sameBytes compares the bytes read back from a dump with the data. Values that the
+// dump leaves out are zero. Only the last number of the data may be incomplete.
 func (r *recordProperties) sameBytes(t *testing.T, im *image, data []byte, out string) {
 	t.Helper()
 	leaves := newImage(len(data))
@@ -126,8 +126,8 @@ func (r *recordProperties) sameTokens(t *testing.T, lines, compact string) {
 	}
 }
 
-// cutText: one mark, nothing from beyond the end, and no more text than for
-// the whole value.
+// cutText checks that the text of a cut value has one mark, nothing from beyond the
+// end, and is not longer than that of the whole value.
 func (r *recordProperties) cutText(t *testing.T) {
 	t.Helper()
 	cut := string(r.lines.AppendText(nil, r.data[:r.n:r.n]))
@@ -166,7 +166,7 @@ func (r *recordProperties) readJSON(t *testing.T, d *Dumper, data []byte) {
 	}
 	require.Equal(t, cut, in.cut, "%s", out)
 	if !strings.Contains(string(out), `\ufffd`) {
-		// Else a string is not UTF-8, which JSON cannot tell.
+		// Otherwise a string is not UTF-8, which JSON cannot represent.
 		r.sameBytes(t, in.image, data, string(out))
 	}
 }

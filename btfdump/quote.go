@@ -8,7 +8,7 @@ import (
 
 // AppendString appends the C string at the start of s, up to its NUL or the end
 // of s, in quotes and with C escapes: `"eth0"`, `"\033[2J"`. The result is valid
-// UTF-8 and holds no control character, so it is safe to show in a terminal.
+// UTF-8 and has no control characters, so it is safe to print on a terminal.
 func AppendString(dst, s []byte) []byte {
 	if n := bytes.IndexByte(s, 0); n >= 0 {
 		s = s[:n]
@@ -16,7 +16,7 @@ func AppendString(dst, s []byte) []byte {
 	return appendQuoted(dst, s)
 }
 
-// appendQuoted appends all of s.
+// appendQuoted appends all of s, in quotes and with C escapes.
 func appendQuoted(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for len(s) > 0 {
@@ -39,8 +39,8 @@ func appendQuoted(dst, s []byte) []byte {
 	return append(dst, '"')
 }
 
-// printable tells what a terminal shows as it is. It excludes C1 controls and
-// the characters that change the direction of writing.
+// printable reports whether r can be printed on a terminal without an escape. It
+// excludes C1 controls and the characters that change the direction of writing.
 func printable(r rune, size int) bool {
 	if r < utf8.RuneSelf {
 		return r >= ' ' && r <= '~'
@@ -48,11 +48,11 @@ func printable(r rune, size int) bool {
 	return (r != utf8.RuneError || size > 1) && strconv.IsPrint(r)
 }
 
-// named tells the control characters for which C has a letter.
+// named reports whether c is a control character that C escapes with a letter.
 func named(c byte) bool { return c >= '\a' && c <= '\r' }
 
-// appendOctal escapes bytes by three digits each: \x would swallow a digit that
-// follows.
+// appendOctal escapes each byte with three octal digits. With \x a digit that
+// follows would become part of the escape.
 func appendOctal(dst, s []byte) []byte {
 	for _, c := range s {
 		dst = append(dst, '\\', '0'+c>>6, '0'+c>>3&7, '0'+c&7)
@@ -60,9 +60,9 @@ func appendOctal(dst, s []byte) []byte {
 	return dst
 }
 
-// isText tells strings from bytes by what comes before the NUL, or after the
-// first ones: abstract socket names begin with one. A last character may be
-// incomplete, for names are often cut.
+// isText reports whether b holds a string: whether the bytes up to the first NUL
+// are text. NULs at the beginning are skipped, since abstract socket names begin
+// with one. The last character may be incomplete, since names are often cut.
 func isText(b []byte) bool {
 	for len(b) > 0 && b[0] == 0 {
 		b = b[1:]
@@ -84,8 +84,8 @@ func trimZeros(b []byte) []byte {
 	return b
 }
 
-// clean replaces what must not reach a terminal. BTF that a kernel accepted
-// holds none, a file may.
+// clean replaces the characters of a name that are unsafe on a terminal. BTF that
+// a kernel has accepted has none, but a file may.
 func clean(name string) string {
 	for _, r := range name {
 		if r == utf8.RuneError || !strconv.IsPrint(r) {
@@ -96,6 +96,9 @@ func clean(name string) string {
 }
 
 func appendClean(dst []byte, name string) []byte {
+	if isPlain(name) {
+		return append(dst, name...)
+	}
 	for _, r := range name {
 		if r == utf8.RuneError || !strconv.IsPrint(r) {
 			r = '?'
@@ -104,3 +107,83 @@ func appendClean(dst []byte, name string) []byte {
 	}
 	return dst
 }
+
+// isPlain reports whether a name consists of characters that mean themselves in every
+// format, as those of C do.
+func isPlain(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// AppendJSONString appends the C string at the start of s, up to its NUL or the
+// end of s, as a JSON string. The result is valid for any bytes and has no control
+// characters: they become \u and four digits. Bytes that are not UTF-8 become
+// U+FFFD.
+func AppendJSONString(dst, s []byte) []byte {
+	if n := bytes.IndexByte(s, 0); n >= 0 {
+		s = s[:n]
+	}
+	return appendJSONString(dst, s)
+}
+
+// appendJSONString appends s in quotes. Characters that are not printable become
+// \u and four digits. Each byte that is not UTF-8 becomes U+FFFD, since JSON has
+// no way to write it.
+func appendJSONString(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for len(s) > 0 {
+		r, n := rune(s[0]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(s)
+		}
+		dst = appendJSONRune(dst, r)
+		s = s[n:]
+	}
+	return append(dst, '"')
+}
+
+// appendJSONName appends a name without quotes.
+func appendJSONName(dst []byte, name string) []byte {
+	if isPlain(name) {
+		return append(dst, name...)
+	}
+	for _, r := range name {
+		dst = appendJSONRune(dst, r)
+	}
+	return dst
+}
+
+func appendJSONRune(dst []byte, r rune) []byte {
+	switch {
+	case r == '"' || r == '\\':
+		return append(dst, '\\', byte(r))
+	case r >= ' ' && r <= '~':
+		return append(dst, byte(r))
+	case r >= utf8.RuneSelf && r != utf8.RuneError && strconv.IsPrint(r):
+		return utf8.AppendRune(dst, r)
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r > 0xffff:
+		// The escape is a surrogate pair.
+		r -= 0x10000
+		dst = appendJSONUnit(dst, 0xd800+uint16(r>>10))
+		return appendJSONUnit(dst, 0xdc00+uint16(r&0x3ff))
+	}
+	return appendJSONUnit(dst, uint16(r))
+}
+
+func appendJSONUnit(dst []byte, u uint16) []byte {
+	return append(dst, '\\', 'u', hexDigits[u>>12], hexDigits[u>>8&15], hexDigits[u>>4&15], hexDigits[u&15])
+}
+
+// JSONString is a string that package encoding/json encodes as AppendJSONString does.
+type JSONString string
+
+// MarshalJSON implements [encoding/json.Marshaler].
+func (s JSONString) MarshalJSON() ([]byte, error) { return AppendJSONString(nil, []byte(s)), nil }

@@ -20,9 +20,9 @@ func TestAppendString(t *testing.T) {
 		{"\xff\xc3", `"\377\303"`},
 		{"\u009b2J", `"\302\2332J"`},               // CSI as one C1 control
 		{"a\u202eb", `"a\342\200\256b"`},           // right to left override
-		{"\ufffd", "\"\ufffd\""},                   // itself, not a sign of bad input
+		{"\ufffd", "\"\ufffd\""},                   // the character itself, not a replacement for invalid input
 		{"\xed\xa0\x80", `"\355\240\200"`},         // surrogate
-		{"\u00a0\u200b", `"\302\240\342\200\213"`}, // blanks that look like nothing
+		{"\u00a0\u200b", `"\302\240\342\200\213"`}, // invisible blanks
 		{"\xf4\x90\x80\x80", `"\364\220\200\200"`}, // beyond Unicode
 		{"\xc0\x9b", `"\300\233"`},                 // overlong
 		{"/usr/bin/caf\xc3\xa9", "\"/usr/bin/caf\xc3\xa9\""},
@@ -32,7 +32,7 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
-// A string in JSON ends at its NUL, too.
+// TestAppendJSONString checks that a string in JSON ends at its NUL too.
 func TestAppendJSONString(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                    `""`,

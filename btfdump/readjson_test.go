@@ -17,7 +17,7 @@ import (
 type jsonReader struct {
 	*image
 	dec *json.Decoder
-	cut []string // values of $cut
+	cut []string // the values of $cut
 }
 
 func newJSONReader(im *image, s []byte) *jsonReader {
@@ -56,12 +56,12 @@ func (r *jsonReader) scalar(t btf.Type, p spot, word string) error {
 }
 
 func (r *jsonReader) text(t btf.Type, p spot, s string) error {
-	a, ok := underlying(t).(*btf.Array)
+	a, ok := btf.UnderlyingType(t).(*btf.Array)
 	if !ok {
 		return r.scalar(t, p, s)
 	}
 	if i, _ := arrayOfBytes(a); byteArray(i) == kindChars {
-		// What is not UTF-8 is not told.
+		// Bytes that are not UTF-8 are lost in JSON.
 		for i := 0; i < len(s) && !strings.HasPrefix(s[i:], string(utf8.RuneError)); i++ {
 			if err := r.bytes(p.add(i), []byte{s[i]}); err != nil {
 				return err
@@ -76,7 +76,7 @@ func (r *jsonReader) text(t btf.Type, p spot, s string) error {
 	return r.bytes(p, b)
 }
 
-// object reads the rest of an object, whose names must differ.
+// object reads the rest of an object. Its names must be unique.
 func (r *jsonReader) object(t btf.Type, p spot) error {
 	seen := make(map[string]bool)
 	for r.dec.More() {
@@ -97,7 +97,7 @@ func (r *jsonReader) object(t btf.Type, p spot) error {
 			r.cut = append(r.cut, fmt.Sprint(n))
 			continue
 		}
-		m, at, ok := memberNamed(underlying(t), p, name)
+		m, at, ok := memberNamed(btf.UnderlyingType(t), p, name)
 		if !ok {
 			return fmt.Errorf("%v has no member %q", t, name)
 		}
@@ -110,7 +110,7 @@ func (r *jsonReader) object(t btf.Type, p spot) error {
 }
 
 func (r *jsonReader) array(t btf.Type, p spot) error {
-	a, ok := underlying(t).(*btf.Array)
+	a, ok := btf.UnderlyingType(t).(*btf.Array)
 	if !ok {
 		return fmt.Errorf("%v is no array", t)
 	}

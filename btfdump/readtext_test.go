@@ -21,7 +21,7 @@ func (r *textReader) space() {
 	}
 }
 
-// skip skips a token if it is the next.
+// skip skips token if it comes next, and reports whether it did.
 func (r *textReader) skip(token string) bool {
 	r.space()
 	if len(r.s)-r.at < len(token) || r.s[r.at:r.at+len(token)] != token {
@@ -42,7 +42,7 @@ func (r *textReader) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s at %.60q", fmt.Sprintf(format, args...), r.s[r.at:])
 }
 
-// word reads up to one of the bytes in stop.
+// word reads the text up to one of the bytes in stop.
 func (r *textReader) word(stop string) string {
 	start := r.at
 	for r.at < len(r.s) && bytes.IndexByte([]byte(stop), r.s[r.at]) < 0 {
@@ -52,7 +52,7 @@ func (r *textReader) word(stop string) string {
 }
 
 func (r *textReader) value(t btf.Type, p spot) error {
-	switch t := underlying(t).(type) {
+	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Array:
 		return r.array(t, p)
 	case *btf.Struct, *btf.Union:
@@ -102,7 +102,7 @@ func (r *textReader) record(t btf.Type, p spot) error {
 	return nil
 }
 
-// hollow skips an anonymous member in which nothing has a name: it was cut.
+// hollow skips an anonymous member without named members, because it was cut.
 func (r *textReader) hollow() bool {
 	depth := 0
 	for i := r.at; i < len(r.s) && r.s[i] != '.'; i++ {
@@ -119,8 +119,8 @@ func (r *textReader) hollow() bool {
 	return false
 }
 
-// label reads a member's name. Which anonymous member follows is told by the
-// first name in it.
+// label reads a member's name. The first name in an anonymous member identifies that
+// member.
 func (r *textReader) label(t btf.Type, p spot) (btf.Member, spot, error) {
 	if r.skip(".") {
 		name := r.word(" ")
@@ -137,7 +137,7 @@ func (r *textReader) label(t btf.Type, p spot) (btf.Member, spot, error) {
 	first := ahead.word(" ")
 	for _, m := range membersOf(t) {
 		if anonymous(m) {
-			if _, _, ok := memberNamed(underlying(m.Type), p, first); ok {
+			if _, _, ok := memberNamed(btf.UnderlyingType(m.Type), p, first); ok {
 				return m, p.member(m), nil
 			}
 		}

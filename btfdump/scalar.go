@@ -1,13 +1,11 @@
 package btfdump
 
-import (
-	"math/bits"
-	"strconv"
-)
+import "strconv"
 
 const hexDigits = "0123456789abcdef"
 
-// scalarOrCut prints a value that is shown whole or not at all.
+// scalarOrCut prints a scalar, or marks the end of the data if any of its bytes
+// is missing.
 func (p *printer) scalarOrCut(o *op, at int) {
 	if p.missing(o, at) {
 		p.mark()
@@ -27,9 +25,7 @@ func (p *printer) scalar(o *op, at int) {
 	case o.kind == kindChar:
 		p.char(o, p.number(o, at))
 	case o.kind == kindPointer:
-		p.hex(p.number(o, at))
-	case o.kind == kindFuncPtr:
-		p.funcPtr(p.number(o, at), appendClean)
+		p.pointer(p.number(o, at), appendClean)
 	case o.kind == kindFloat:
 		p.float(p.have(o, at))
 	default:
@@ -37,7 +33,7 @@ func (p *printer) scalar(o *op, at int) {
 	}
 }
 
-// number reads up to 64 bits, extended by the sign of the type.
+// number reads up to 64 bits, sign-extended if the type is signed.
 func (p *printer) number(o *op, at int) uint64 {
 	var v uint64
 	width := uint(o.width)
@@ -62,10 +58,7 @@ func (p *printer) decimal(o *op, v uint64) {
 }
 
 func (p *printer) hex(v uint64) {
-	p.dst = append(p.dst, "0x"...)
-	for shift := (bits.Len64(v|1) - 1) &^ 3; shift >= 0; shift -= 4 {
-		p.dst = append(p.dst, hexDigits[v>>shift&15])
-	}
+	p.dst = appendHex(p.dst, v)
 }
 
 // char prints an element of a char array.
@@ -80,8 +73,8 @@ func (p *printer) char(o *op, v uint64) {
 	}
 }
 
-// bitfield prints signed ones as numbers and all others, which tend to be
-// flags, in hex.
+// bitfield prints a bitfield: in decimal if it is signed, else in hex, as
+// unsigned bitfields are often flags.
 func (p *printer) bitfield(o *op, at int) {
 	if o.width <= 64 {
 		if v := p.number(o, at); o.signed {
@@ -126,9 +119,9 @@ func (p *printer) wide(b []byte) {
 	}
 }
 
-// funcPtr prints an address and, if it has one, its symbol, whose name is
-// escaped by appendName.
-func (p *printer) funcPtr(v uint64, appendName func(dst []byte, name string) []byte) {
+// pointer prints an address and its symbol, if it has one. The function appendName
+// escapes the name of the symbol.
+func (p *printer) pointer(v uint64, appendName func(dst []byte, name string) []byte) {
 	p.hex(v)
 	if v == 0 || p.d.opts.Symbolize == nil {
 		return

@@ -51,7 +51,7 @@ func TestPointers(t *testing.T) {
 		{"inside a function", fn, le(uint64(0xffffffff81234570)), "(int (*)(struct sock *sk, int))0xffffffff81234570 <tcp_v4?connect+0x10>"},
 		{"no function there", fn, le(uint64(5)), "(int (*)(struct sock *sk, int))0x5"},
 		{"null function", fn, zeros(8), "(int (*)(struct sock *sk, int))0x0"},
-		{"object pointers have no symbol", tVoidP, le(uint64(0xffffffff81234560)), "(void *)0xffffffff81234560"},
+		{"object pointers have symbols, too", tVoidP, le(uint64(0xffffffff81234560)), "(void *)0xffffffff81234560 <tcp_v4?connect>"},
 	})
 }
 

@@ -2,10 +2,10 @@ package btfdump
 
 import "strconv"
 
-// noIndex is the index of what is no element, or an element in its natural place.
+// noIndex means that no index is printed before a value.
 const noIndex = -1
 
-// printer is one run over a plan.
+// printer prints one value by its code.
 type printer struct {
 	d    *Dumper
 	dst  []byte
@@ -13,8 +13,8 @@ type printer struct {
 	cut  bool // the end of the data has been marked
 }
 
-// item prints one value with its label, and reports whether there was anything
-// to print. At is the offset of the value in the data.
+// item prints one value with its label, and reports whether it printed anything.
+// At is the offset of the value in the data.
 func (p *printer) item(o *op, at, depth int, inArray bool, index int) bool {
 	if depth > 0 && p.missing(o, at) {
 		p.markLine(depth)
@@ -34,7 +34,7 @@ func (p *printer) item(o *op, at, depth int, inArray bool, index int) bool {
 	}
 	p.label(o, inArray)
 	if !p.value(o, at, depth, inArray) && !keep {
-		// Only padding was not zero.
+		// All members are zero; only padding is not.
 		p.dst = p.dst[:start]
 		return false
 	}
@@ -45,8 +45,8 @@ func (p *printer) item(o *op, at, depth int, inArray bool, index int) bool {
 	return true
 }
 
-// value prints what stands behind the label. It returns false for a record or
-// an array of which nothing was printed.
+// value prints a value without its label. It returns false if it printed nothing
+// of a record or an array.
 func (p *printer) value(o *op, at, depth int, inArray bool) bool {
 	switch o.kind {
 	case kindRecord:
@@ -76,12 +76,23 @@ func (p *printer) record(o *op, at, depth int, inArray bool) bool {
 	if depth == 0 && !p.d.opts.EmitZeroes && at+int(o.size) <= len(p.data) && isZero(p.have(o, at)) {
 		members = nil
 	}
+	before, after, quick := p.lines(depth+1, inArray)
+	quick = quick && at+int(o.size) <= len(p.data)
 	for i := range members {
 		m := &members[i]
-		p.item(m, at+int(m.off), depth+1, inArray, noIndex)
+		switch {
+		case !quick || at+int(m.off)+int(m.size) > len(p.data):
+			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
+		case m.isNumber():
+			p.numberLine(m, at+int(m.off), before, after)
+		case m.kind == kindRecord && !m.tail:
+			p.recordLine(m, at+int(m.off), depth+1, before, after)
+		default:
+			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
+		}
 	}
 	if depth == 0 && at+int(o.size) > len(p.data) {
-		// Perhaps only padding is missing.
+		// This prints nothing if only padding is missing.
 		p.markLine(depth + 1)
 	}
 	some := len(p.dst) > start
@@ -121,7 +132,7 @@ func (p *printer) nextLine(printed bool) {
 func (p *printer) label(o *op, inArray bool) {
 	switch {
 	case p.d.opts.SkipNames && (o.name == 0 || o.label[0] == '.'):
-	case inArray || p.d.opts.SkipNames: // the declaration of a variable is no name
+	case inArray || p.d.opts.SkipNames: // SkipNames keeps the declaration of a variable
 		p.dst = append(p.dst, o.label[:o.name]...)
 	default:
 		p.dst = append(p.dst, o.label...)

@@ -32,7 +32,7 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestRecursion: a record that points to itself is one plan.
+// TestRecursion checks that a record that points to itself can be compiled.
 func TestRecursion(t *testing.T) {
 	list := record("list_head", 16)
 	next := &btf.Pointer{Target: list}
@@ -108,7 +108,7 @@ func TestLines(t *testing.T) {
 	require.Contains(t, tabs, "\n\t\t\t.x = 1,\n")
 }
 
-// TestDeepLines goes beyond the indentation that is ready made.
+// TestDeepLines checks lines that are deeper than the precomputed indentation.
 func TestDeepLines(t *testing.T) {
 	var typ btf.Type = tInt
 	for range indented + 4 {

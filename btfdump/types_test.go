@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Types that the tests share.
+// These types are shared by the tests.
 var (
 	tChar   = &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
 	tBool   = &btf.Int{Name: "bool", Size: 1, Encoding: btf.Bool}
@@ -47,7 +47,7 @@ func array(t btf.Type, n uint32) *btf.Array {
 	return &btf.Array{Index: tInt, Type: t, Nelems: n}
 }
 
-// le is the little endian bytes of numbers of any fixed size.
+// le returns numbers of any fixed sizes as little-endian bytes.
 func le(values ...any) []byte {
 	var b []byte
 	for _, v := range values {
@@ -56,7 +56,7 @@ func le(values ...any) []byte {
 	return b
 }
 
-// cat joins bytes and strings.
+// cat concatenates bytes and strings.
 func cat(parts ...any) []byte {
 	var b []byte
 	for _, p := range parts {
@@ -72,7 +72,7 @@ func cat(parts ...any) []byte {
 
 func zeros(n int) []byte { return make([]byte, n) }
 
-// text is the one-line form of a value.
+// text returns the one-line form of a value.
 func text(t testing.TB, typ btf.Type, o Options, data []byte) string {
 	t.Helper()
 	d, err := New(typ, o)
@@ -80,7 +80,7 @@ func text(t testing.TB, typ btf.Type, o Options, data []byte) string {
 	return string(d.AppendText(nil, data))
 }
 
-// compact prints values on one line, and arrays of char as strings.
+// compact has the options to print values on one line and arrays of char as strings.
 var compact = Options{Compact: true, EmitStrings: true}
 
 type textTest struct {

@@ -22,8 +22,8 @@ func kernelTypes(t testing.TB) *btf.Spec {
 	return spec
 }
 
-// TestKernelTypes prints zeros, ones and random bytes as every type there is,
-// whole and cut.
+// TestKernelTypes prints zeros, ones and random bytes as values of every type of the
+// kernel, whole and cut.
 func TestKernelTypes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var types, funcs int

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzWire makes BTF from a seed, writes it in the wire format and reads it
-// back. Any bytes printed as any of its types are valid JSON and text that is
-// safe to show, both say once how many bytes are missing, and no two members of
-// an object have one name.
+// FuzzWire generates BTF from a seed, writes it in the wire format and reads it back.
+// Then it prints any bytes as values of its types. The JSON must be valid and the
+// text safe to print, both must say once how many bytes are missing, and the names in
+// an object must be unique.
 func FuzzWire(f *testing.F) {
 	f.Add(uint64(1), []byte("\x01\x02\x03\x04\x00\x00\x00\x00abc"), uint8(0))
 	f.Add(uint64(7), []byte{}, uint8(0xff))
@@ -41,8 +41,8 @@ func FuzzWire(f *testing.F) {
 	})
 }
 
-// throughWire returns the types of a type that took the way through the wire
-// format, and none if it cannot be written.
+// throughWire generates a type, writes it in the wire format and returns the types
+// that it reads back, or none if the type cannot be written.
 func throughWire(g typeGen) []btf.Type {
 	b, err := btf.NewBuilder([]btf.Type{g.root()}, nil)
 	if err != nil {
@@ -66,7 +66,7 @@ func throughWire(g typeGen) []btf.Type {
 	return types
 }
 
-// TestThroughWire: the fuzz target gets types to print from most seeds.
+// TestThroughWire checks that FuzzWire gets types to print for most seeds.
 func TestThroughWire(t *testing.T) {
 	read := 0
 	for seed := range uint64(1000) {

@@ -9,27 +9,47 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Arch is a calling convention, in terms of struct pt_regs.
+// Arch describes an architecture's registers and calling convention. Registers
+// are given by their offsets in struct pt_regs.
 type Arch struct {
-	Name     string // as GOARCH has it
+	Name     string // the GOARCH name
 	ArgRegs  []int16
 	RetRegs  [2]int16 // the two return registers
 	SP       int16    // the stack pointer
 	IP       int16    // the instruction pointer
-	StackArg int      // from the stack pointer at entry to the first stack argument
-	RetSP    int      // what a return probe's stack pointer has more than at entry
-	RetAddr  Word     // where a function returns to, at entry
-	// Registers is all registers, by the names that kprobe_events knows. Like
-	// those above they are offsets.
+	StackArg int      // offset of the first stack argument from the stack pointer at entry
+	RetSP    int      // by how much the stack pointer is higher in a return probe than at entry
+	RetAddr  Word     // where the return address is at entry
+	// Unused is the number of upper bits of an address that may hold a tag. The
+	// next KernelOnes bits are all set in addresses of the kernel; the first of
+	// them is clear in addresses of processes.
+	Unused, KernelOnes int
+	// ProgramFrames is the number of frames of a stack that belong to the
+	// program and the trampoline.
+	ProgramFrames int32
+	// Registers has the offsets of all registers, by the names that
+	// kprobe_events uses.
 	Registers map[string]int16
-	// Marks is a member of struct pt_regs that no other architecture has there.
+	// Syscall is the member of struct pt_regs that holds the number of a system
+	// call. SyscallPrefix is the prefix of the functions that implement them.
+	Syscall, SyscallPrefix string
+	// Marks is a member of struct pt_regs by which the architecture is
+	// recognized: others do not have it at this offset.
 	Marks string
-	// AAPCS64: the rules are those of Arm's procedure call standard, not
-	// System V's; see [place].
+	// AAPCS64 is set if the calling convention is Arm's procedure call
+	// standard. Otherwise it is System V's; see [resolve.Place].
 	AAPCS64 bool
-	// BlindReturns: what probes of the multi kinds have at return lacks the stack
-	// pointer, by which calls are told apart.
-	BlindReturns bool
+	// CallerFrame is the offset of the caller's frame pointer, by which the multi
+	// kinds tell calls apart where their return probes get no stack pointer, or 0.
+	CallerFrame int16
+	// ReadsUser is set if the helpers that read the kernel's memory may read that
+	// of processes, too: on CPUs without PAN (Armv8.0).
+	ReadsUser bool
+	// Breakpoints is the largest number of breakpoints on memory that a CPU has.
+	Breakpoints int
+	// BreaksBefore is set if a breakpoint on memory is hit before the write, not
+	// after it.
+	BreaksBefore bool
 }
 
 // AMD64 is the System V calling convention of x86-64 (struct pt_regs of
@@ -45,16 +65,24 @@ var AMD64 = &Arch{
 	StackArg: 8,
 	RetSP:    8,
 	RetAddr:  Word{Reg: -1},
+	// Kernels with five levels of page tables use 57 bits, others 48.
+	KernelOnes: 8,
+
+	ProgramFrames: 2,
 	Registers: map[string]int16{
 		"r15": 0, "r14": 8, "r13": 16, "r12": 24, "bp": 32, "bx": 40, "r11": 48, "r10": 56, "r9": 64, "r8": 72,
 		"ax": 80, "cx": 88, "dx": 96, "si": 104, "di": 112, "orig_ax": 120, "ip": 128, "cs": 136, "flags": 144, "sp": 152, "ss": 160,
 	},
-	Marks: "di",
+	Marks:         "di",
+	Breakpoints:   4,
+	Syscall:       "orig_ax",
+	SyscallPrefix: "__x64_",
 }
 
 // ARM64 is the calling convention of AArch64 (struct user_pt_regs of
 // arch/arm64/include/uapi/asm/ptrace.h). A call leaves the stack alone and the
-// return address in x30. The handler of returns saves no stack pointer
+// return address in x30. The handler of returns saves no stack pointer, but the
+// frame pointer of the caller, x29, which is the same as at entry
 // (return_to_handler in arch/arm64/kernel/entry-ftrace.S).
 var ARM64 = &Arch{
 	Name:    "arm64",
@@ -63,21 +91,30 @@ var ARM64 = &Arch{
 	SP:      248,
 	IP:      256,
 	RetAddr: Word{Reg: 240},
+	// The hardware ignores the upper byte, of the others it uses up to 52 bits.
+	Unused: 8, KernelOnes: 4,
+
+	ProgramFrames: 3, // the program's comes twice: from its registers and from its frame
 	Registers: map[string]int16{
 		"x0": 0, "x1": 8, "x2": 16, "x3": 24, "x4": 32, "x5": 40, "x6": 48, "x7": 56, "x8": 64, "x9": 72, "x10": 80,
 		"x11": 88, "x12": 96, "x13": 104, "x14": 112, "x15": 120, "x16": 128, "x17": 136, "x18": 144, "x19": 152, "x20": 160,
 		"x21": 168, "x22": 176, "x23": 184, "x24": 192, "x25": 200, "x26": 208, "x27": 216, "x28": 224, "x29": 232, "x30": 240,
 		"lr": 240, "sp": 248, "pc": 256, "pstate": 264,
 	},
-	Marks:        "pstate",
-	AAPCS64:      true,
-	BlindReturns: true,
+	Marks:         "pstate",
+	Syscall:       "syscallno",
+	SyscallPrefix: "__arm64_",
+	AAPCS64:       true,
+	CallerFrame:   232,
+	ReadsUser:     true,
+	Breakpoints:   16,
+	BreaksBefore:  true,
 }
 
-// arches is the architectures that code can be generated for.
+// arches lists the architectures that code can be generated for.
 var arches = []*Arch{AMD64, ARM64}
 
-// NativeArch is that of this machine.
+// NativeArch returns the architecture of this machine.
 func NativeArch() (*Arch, error) {
 	i := slices.IndexFunc(arches, func(a *Arch) bool { return a.Name == runtime.GOARCH })
 	if i < 0 {
@@ -86,8 +123,8 @@ func NativeArch() (*Arch, error) {
 	return arches[i], nil
 }
 
-// ArchOf finds out of which architecture a kernel is by its struct pt_regs.
-// Types without that are taken for this machine's.
+// ArchOf determines the architecture of a kernel by its struct pt_regs. If the
+// types lack it, ArchOf returns the architecture of this machine.
 func ArchOf(kernel *btf.Spec) (*Arch, error) {
 	for _, a := range arches {
 		if at, ok := MemberOffset(kernel, "pt_regs", a.Marks); ok && at == int(a.Registers[a.Marks]) {

@@ -1,12 +1,18 @@
 package compiler
 
-import "github.com/ksnoop/ksnoop/compiler/spec"
+import (
+	"cmp"
+	"slices"
 
-// Test is a condition in the form that programs evaluate: a [*Leaf], an
-// [AllOf], an [AnyOf] or a [*Flag]. There is no negation: it has moved into the
-// leaves, so that a value that cannot be read never makes a test hold.
-type Test interface {
-	side() Side
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Cond is a condition in the form that programs evaluate: a [*Leaf], an
+// [AllOf], an [AnyOf] or a [*Outcome]. There is no negation: it is pushed down
+// into the leaves, so that a value that cannot be read never makes a condition hold.
+type Cond interface {
+	// Side is the side of a call at which the condition can be evaluated.
+	Side() Side
 }
 
 // Leaf is a predicate on a value.
@@ -15,39 +21,40 @@ type Leaf struct {
 	Pred  *Predicate
 }
 
-// AllOf holds if all of its tests do.
-type AllOf []Test
+// AllOf holds if all of its conditions do.
+type AllOf []Cond
 
-// AnyOf holds if one of its tests does.
-type AnyOf []Test
+// AnyOf holds if one of its conditions does.
+type AnyOf []Cond
 
-// Flag is the outcome of a test that was made at entry, for use at return.
-type Flag struct {
-	Test Test
-	Bit  int // in [Layout].Flags
+// Outcome is the result of a condition that was evaluated at entry, for use at return.
+type Outcome struct {
+	Cond Cond
+	Bit  int // bit number in [Layout].Outcomes
 }
 
-func (l *Leaf) side() Side { return l.Value.Side }
-func (t AllOf) side() Side { return sideOf(t) }
-func (t AnyOf) side() Side { return sideOf(t) }
-func (*Flag) side() Side   { return AtReturn }
+// Side returns the side of a call at which the condition can be evaluated.
+func (l *Leaf) Side() Side  { return l.Value.Side }
+func (t AllOf) Side() Side  { return sideOf(t) }
+func (t AnyOf) Side() Side  { return sideOf(t) }
+func (*Outcome) Side() Side { return AtReturn }
 
-// sideOf is when all of several tests can be made.
-func sideOf(tests []Test) Side {
+// sideOf returns the side at which all conditions can be evaluated.
+func sideOf(conds []Cond) Side {
 	side := AnySide
-	for _, t := range tests {
-		side = max(side, t.side())
+	for _, t := range conds {
+		side = max(side, t.Side())
 	}
 	return side
 }
 
-// leaves iterates over the leaves of a test.
-func leaves(t Test) func(yield func(*Leaf) bool) {
+// Leaves iterates over the leaves of a condition.
+func Leaves(t Cond) func(yield func(*Leaf) bool) {
 	return func(yield func(*Leaf) bool) { eachLeaf(t, yield) }
 }
 
-func eachLeaf(t Test, yield func(*Leaf) bool) bool {
-	var parts []Test
+func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
+	var parts []Cond
 	switch t := t.(type) {
 	case *Leaf:
 		return yield(t)
@@ -55,8 +62,8 @@ func eachLeaf(t Test, yield func(*Leaf) bool) bool {
 		parts = t
 	case AnyOf:
 		parts = t
-	case *Flag:
-		parts = []Test{t.Test}
+	case *Outcome:
+		parts = []Cond{t.Cond}
 	}
 	for _, p := range parts {
 		if !eachLeaf(p, yield) {
@@ -66,65 +73,87 @@ func eachLeaf(t Test, yield func(*Leaf) bool) bool {
 	return true
 }
 
-// test binds a condition; negative means its opposite.
-func (b *builder) test(c spec.Cond, negative bool) (Test, error) {
-	switch c := c.(type) {
-	case *spec.Not:
-		return b.test(c.X, !negative)
-	case *spec.And:
-		return b.join(c.X, c.Y, negative, !negative)
-	case *spec.Or:
-		return b.join(c.X, c.Y, negative, negative)
+// NeedsEntry reports whether a condition at return needs values kept from entry.
+func NeedsEntry(t Cond) bool {
+	switch t := t.(type) {
+	case *Outcome:
+		return true
+	case *Leaf:
+		return t.Value.needsEntry()
+	case AllOf:
+		return slices.ContainsFunc(t, NeedsEntry)
+	case AnyOf:
+		return slices.ContainsFunc(t, NeedsEntry)
 	}
-	return b.leaf(c.(*spec.Item), negative)
+	return false
 }
 
-// join binds both sides of && or ||; all means that both must hold. By De
-// Morgan's laws a negated && is an ||.
-func (b *builder) join(x, y spec.Cond, negative, all bool) (Test, error) {
-	left, err := b.test(x, negative)
-	if err != nil {
-		return nil, err
-	}
-	right, err := b.test(y, negative)
-	if err != nil {
-		return nil, err
-	}
-	if all {
-		return append(flatAll(left), flatAll(right)...), nil
-	}
-	return append(flatAny(left), flatAny(right)...), nil
+// FaultBit is the bit of the outcomes that is set if a condition at entry met a fault.
+const FaultBit = 63
+
+// Predicate is a comparison of a value. A number is extended to 64 bits and compared
+// with a constant, or tested for common bits ([spec.Mask]). A string is tested
+// for equality or matched with a pattern.
+type Predicate struct {
+	Text   string // as in the spec: skb->len > 100
+	Op     spec.Op
+	Not    bool // negates Mask, Glob and Ranges
+	Signed bool
+	Const  uint64 // two's complement if Signed
+	// Ranges are the ranges of which a number must be in one, or in none if Not
+	// is set. If nil, the number is compared with Const.
+	Ranges []Range
+	// Pattern is what a string is compared with, for [spec.Eq], [spec.Ne] and
+	// [spec.Glob]. It is nil for numbers.
+	Pattern *Pattern
 }
 
-func flatAll(t Test) AllOf {
-	if all, ok := t.(AllOf); ok {
-		return all
+// Holds reports whether the predicate is true of the number v.
+func (p *Predicate) Holds(v uint64) bool {
+	switch {
+	case p.Ranges != nil:
+		return p.Not != slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.Low <= v && v <= r.High })
+	case p.Op == spec.Mask:
+		return (v&p.Const != 0) != p.Not
+	case p.Signed:
+		return p.Op.Holds(cmp.Compare(int64(v), int64(p.Const)))
 	}
-	return AllOf{t}
+	return p.Op.Holds(cmp.Compare(v, p.Const))
 }
 
-func flatAny(t Test) AnyOf {
-	if anyOf, ok := t.(AnyOf); ok {
-		return anyOf
-	}
-	return AnyOf{t}
+// Opposites maps each comparison to its negation.
+var Opposites = map[spec.Op]spec.Op{
+	spec.Eq: spec.Ne, spec.Ne: spec.Eq, spec.Lt: spec.Ge, spec.Ge: spec.Lt, spec.Gt: spec.Le, spec.Le: spec.Gt,
 }
 
-// leaf binds one predicate.
-func (b *builder) leaf(item *spec.Item, negative bool) (Test, error) {
-	value, err := b.shared(item)
-	if err != nil {
-		return nil, err
+// Range is the range of numbers from Low to High inclusive.
+type Range struct{ Low, High uint64 }
+
+// Pattern is a string to compare strings with, or a glob of stars and sets.
+type Pattern struct {
+	Text string // without quotes and escapes
+	Glob bool
+	// Elements match one character each.
+	Elements []spec.GlobElement
+	// Stars has bit i set if any number of characters may precede element i,
+	// or, for the bit after the last element, follow at the end.
+	Stars uint64
+}
+
+// Matches reports whether the pattern matches the whole string.
+func (p *Pattern) Matches(s string) bool {
+	if !p.Glob {
+		return s == p.Text
 	}
-	if test, err := b.fieldTest(item, value, negative); test != nil || err != nil {
-		return test, err
+	state := uint64(1)
+	for i := range len(s) {
+		var m uint64
+		for j, e := range p.Elements {
+			if e.Match(s[i]) {
+				m |= 1 << j
+			}
+		}
+		state = state&m<<1 | state&p.Stars
 	}
-	pred, err := b.predicate(item, value)
-	if err != nil {
-		return nil, err
-	}
-	if negative {
-		pred = pred.negated()
-	}
-	return &Leaf{Value: value, Pred: pred}, nil
+	return state>>len(p.Elements)&1 == 1
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// errnos is the numbers of errors: those that user space knows (include/uapi/
-// asm-generic/errno.h, as on x86 and arm64) and those that stay in the kernel
-// (include/linux/errno.h).
-var errnos = map[string]uint64{
+// Errnos maps the names of errors to their numbers. It has those that user
+// space knows (include/uapi/asm-generic/errno.h, as on x86 and arm64) and those
+// that stay in the kernel (include/linux/errno.h).
+var Errnos = map[string]uint64{
 	"EPERM":                 1,
 	"ENOENT":                2,
 	"ESRCH":                 3,
@@ -167,21 +167,25 @@ var errnos = map[string]uint64{
 	"ENOGRACE":              531,
 }
 
-// errnoAliases are second names of errors.
+// errnoAliases has the names that are second names of an error.
 var errnoAliases = map[string]bool{
 	"EWOULDBLOCK": true, "EDEADLOCK": true, "ENOTSUP": true, "EFSCORRUPTED": true, "EFSBADCRC": true,
 }
 
-// ErrnoName returns the name of an error by its number, which is positive; ""
-// if there is none.
-func ErrnoName(number uint64) string {
-	for name, n := range errnos {
-		if n == number && !errnoAliases[name] {
-			return name
+// ErrnoName returns the name of the error with a number, which is positive, or
+// "" if there is none.
+func ErrnoName(number uint64) string { return errnoNames[number] }
+
+// errnoNames maps the numbers of errors to their names.
+var errnoNames = func() map[uint64]string {
+	names := map[uint64]string{}
+	for name, n := range Errnos {
+		if !errnoAliases[name] {
+			names[n] = name
 		}
 	}
-	return ""
-}
+	return names
+}()
 
-// ErrorNames lists the names of errors in the order of the alphabet.
-func ErrorNames() []string { return slices.Sorted(maps.Keys(errnos)) }
+// ErrorNames returns the names of errors in alphabetical order.
+func ErrorNames() []string { return slices.Sorted(maps.Keys(Errnos)) }

@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every number has one name that is no alias.
+// Every number has exactly one name that is not an alias.
 func TestErrnoName(t *testing.T) {
 	names := map[uint64]int{}
-	for name, n := range errnos {
+	for name, n := range Errnos {
 		if !errnoAliases[name] {
 			names[n]++
 		}
-		require.Equal(t, n, errnos[ErrnoName(n)], name)
+		require.Equal(t, n, Errnos[ErrnoName(n)], name)
 	}
 	for n, count := range names {
 		require.Equal(t, 1, count, n)

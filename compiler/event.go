@@ -1,219 +1,161 @@
 package compiler
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
+// Offsets in the header of a record. All numbers are in the byte order of the
+// machine.
+const (
+	HeaderEvent  = 0  // u32: index in Unit.Events
+	HeaderCPU    = 4  // u32
+	HeaderPIDTID = 8  // u64: thread id in the low half, process id in the high half
+	HeaderTime   = 16 // u64: CLOCK_MONOTONIC in ns
+	HeaderCall   = 24 // u64: the call's frame address
+	HeaderComm   = 32 // 16 bytes: the thread's name, NUL-terminated
+	HeaderSize   = 48
 )
 
-// An event is what a kprobe_events line defines: one at the entry or at the
-// return of a function, with all its arguments.
+// EventKind is the part of a call that an event shows.
+type EventKind uint8
 
-// bindEvent binds a kprobe_events line.
-func bindEvent(trace *spec.Trace, target *Target, w Wishes, m Measure) (*Probe, error) {
-	trace, err := named(trace, target)
-	if err != nil {
-		return nil, err
-	}
-	fn, err := eventFunction(trace, target)
-	if err != nil {
-		return nil, err
-	}
-	if trace.Probe.Address != 0 {
-		fn.Addrs = []uint64{trace.Probe.Address - trace.Probe.Offset}
-	}
-	if trace.Probe.Offset > 0 && len(fn.Addrs) > 1 {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", fn.Name, len(fn.Addrs))
-	}
-	if size, offset := fn.size(target), trace.Probe.Offset; size > 0 && offset >= size {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has %d bytes, and the offset %d is behind them", fn.Name, size, offset)
-	}
-	trace, err = trace.Expand(slices.Collect(paramNames(fn)))
-	if err != nil {
-		return nil, err
-	}
-	p := &Probe{Trace: trace, Func: fn, Offset: trace.Probe.Offset, Registers: trace.Probe.Offset > 0 || fn.Untyped}
-	b := &builder{binder: binder{trace: trace, target: target, fn: fn}, probe: p, fetched: map[*spec.Item]*Value{}}
-	var all []*Value
-	for i, item := range trace.Items {
-		values, err := b.fetchAll(item, trace.ItemNames()[i])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, values...)
-	}
-	if m == NoMeasure && b.addsCaller(all, w) {
-		caller, err := b.fetchAll(&spec.Item{Value: &spec.ReturnAddress{At: trace.Func.At}}, CallerName)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, caller...)
-	}
-	var tests AllOf
-	if trace.Cond != nil {
-		test, err := b.test(trace.Cond, false)
-		if err != nil {
-			return nil, err
-		}
-		tests = flatAll(test)
-	}
-	p.settleEvent(all, tests)
-	return p, p.measure(m, all, all)
+// The kinds of events.
+const (
+	EntryEvent  EventKind = iota + 1
+	ReturnEvent           // what is known at return
+	CallEvent             // entry and return in one
+	BeginEvent            // the beginning of a span, of which there are no records
+	SpanEvent             // beginning and end of a span in one
+	RowEvent              // an object of an iterator, which is not part of a call
+	WriteEvent            // a write to memory, see [Watch]
+)
+
+// String returns the name of the kind: entry, return, call, begin, span, row or write.
+func (k EventKind) String() string {
+	return [...]string{EntryEvent: "entry", ReturnEvent: "return", CallEvent: "call", BeginEvent: "begin", SpanEvent: "span", RowEvent: "row", WriteEvent: "write"}[k]
 }
 
-// CallerName is the value of an event that its line does not name: where the
-// function returns to, as in the kernel's own events.
+// RowStart is the offset of the record in [RowMap]. Before it is, in 8 bytes each, one
+// more than the number of the object that was last seen, of iterators with
+// [Function].LastAgain, and the length of the record. The length and the record are
+// what is read from an iterator for each row.
+const (
+	RowStart  = 16
+	RowLength = 8
+)
+
+// MostRow is the largest size of the record of a row: the kernel keeps what was
+// written for an object in a buffer of eight pages, and wants it not to be full.
+const MostRow = 8<<12 - 1 - (RowStart - RowLength)
+
+// EventType is one kind of record that a unit's programs write.
+type EventType struct {
+	Number int // as in the header of its records
+	Probe  *Probe
+	Kind   EventKind
+	Items  []*Value
+	Layout Layout
+}
+
+// Layout describes where the parts of a record are. It is the one contract
+// between the generated code and the decoder. An offset of 0 means that the
+// record does not have the part.
+type Layout struct {
+	Size int // of the record, at its largest
+	// Strings is the number of strings at the end of the record, and Texts
+	// their offset. They share what a record has from there on, in equal parts,
+	// so that a record of short strings is small. [Layout.Slots] has their
+	// places in the largest record, [Layout.Slot] in any.
+	Strings, Texts int
+	// Caller is the offset of the frame address of the call's caller in a
+	// stack, see HeaderCall.
+	Caller int
+	// Begin is the offset of who began a span, see BeginPIDTID.
+	Begin int
+	// Object is the offset of the object that is followed, see ObjectAddr.
+	Object int
+	// Start is the offset of the time at entry, or at the beginning of a span.
+	Start int
+	// Outcomes is the offset of a word with the [Outcome]s, a bit each.
+	Outcomes int
+	// Operands is the offset of a word with a bit for each of the probe's operands
+	// that could not be read, and of a word for each operand after it.
+	Operands int
+	// Faults is the offset of one byte for each item, a [Fault].
+	Faults int
+	Slots  []Slot // one for each item
+}
+
+// Slot is the place of one item in a record. At Off is a scalar as a 64-bit
+// number, the pointer whose pointee is captured, or the number of bytes of a
+// stack. At Data, which may equal Off, are the bytes of the value or of the
+// pointee.
+type Slot struct {
+	Off  int
+	Data int
+	Cap  int // bytes captured at Data
+	Full int // size of the whole value in bytes; for strings, Cap
+}
+
+// SizeFor returns the size of a record whose strings have room bytes each, a
+// multiple of 8.
+func (l *Layout) SizeFor(room int) int { return l.Texts + l.Strings*room }
+
+// Least returns the size that every record has at least.
+func (l *Layout) Least() int {
+	if l.Strings > 0 {
+		return l.Texts
+	}
+	return l.Size
+}
+
+// EndsRecord reports whether item i is one of the strings at the end.
+func (l *Layout) EndsRecord(i int) bool { return l.Strings > 0 && l.Slots[i].Data >= l.Texts }
+
+// Slot returns the slot of item i in a record of size bytes.
+func (l *Layout) Slot(i, size int) Slot {
+	s := l.Slots[i]
+	if size >= l.Size || !l.EndsRecord(i) {
+		return s
+	}
+	number := (s.Data - l.Texts) / Align8(s.Cap)
+	room := min((size-l.Texts)/l.Strings&^7, s.Cap)
+	s.Data, s.Cap = l.Texts+number*room, room
+	return s
+}
+
+// MaxStore is the largest offset of a store instruction.
+const MaxStore = 1<<15 - 1
+
+// Fault is the reason why an item has no value.
+type Fault uint8
+
+// The faults.
+const (
+	NoFault Fault = iota
+	// ValueFault means that the value could not be read. Its slot begins with
+	// the address that the access was based on.
+	ValueFault
+	// PointeeFault means that the slot begins with the pointer, but what it
+	// points to could not be read.
+	PointeeFault
+)
+
+// StringSlack is the number of bytes in the slot of a string beyond those to
+// show: the NUL, and one byte that tells a cut string from one that just fits.
+const StringSlack = 2
+
+// Align8 rounds n up to a multiple of 8.
+func Align8(n int) int { return (n + 7) &^ 7 }
+
+// Kept returns the items that are kept from entry until return, or from the beginning
+// of a span until its end.
+func (ev *EventType) Kept() []*Value {
+	switch ev.Kind {
+	case CallEvent:
+		return ev.Items[:len(ev.Probe.Entry)]
+	case SpanEvent:
+		return ev.Items[:ev.Begun()]
+	}
+	return nil
+}
+
+// CallerName is the name of the return address of the function, as in the
+// kernel's own events. The line of an event does not show it.
 const CallerName = "__probe_ret_ip"
-
-// addsCaller says whether that value is added. Only kretprobes know it at no
-// cost, so lines that mean one get it, if it can be made.
-func (b *builder) addsCaller(values []*Value, w Wishes) bool {
-	probe, f := b.trace.Probe, b.target.Features
-	return probe.Return && probe.Kind != spec.Fprobe && (w.Attach == "" || w.Attach == Kprobe) &&
-		f.NoKprobe == "" && b.returnsKnown() &&
-		!slices.ContainsFunc(values, func(v *Value) bool { return v.Base.Caller })
-}
-
-// named gives a trace at an address the function that the address is in, and
-// the offset; others are returned as they are.
-func named(trace *spec.Trace, target *Target) (*spec.Trace, error) {
-	if trace.Probe == nil || trace.Probe.Address == 0 || trace.Func.Name != "" {
-		return trace, nil
-	}
-	addr := trace.Probe.Address
-	fail := func(format string, args ...any) error {
-		return spec.Errorf(trace.Text, trace.Func.At, "the function at %#x is not known: %s", addr, fmt.Sprintf(format, args...))
-	}
-	switch table := target.Symbols; {
-	case table == nil:
-		return nil, fail("there is no symbol table")
-	case table.Hidden():
-		return nil, fail("%v", table.NeedAddresses())
-	}
-	symbol, offset, ok := target.Symbols.At(addr)
-	switch {
-	case !ok, !symbol.Text():
-		return nil, fail("it is in none")
-	case offset > 0 && trace.Probe.Return:
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "the return of a function has no offset, and this is %s+%d", symbol.Name, offset).
-			WithHint("write %#x", addr-offset)
-	}
-	probe := *trace.Probe
-	probe.Offset = offset
-	at := *trace
-	at.Probe = &probe
-	at.Func.Name, at.Module.Name = symbol.Name, symbol.Module
-	return &at, nil
-}
-
-// fetchAll binds an argument of an event: one value, but of an array of strings
-// one for each of them.
-func (b *builder) fetchAll(item *spec.Item, name string) ([]*Value, error) {
-	if t := item.Type; t == nil || t.Count == 0 || !t.IsText() {
-		v, err := b.shared(item)
-		if err != nil {
-			return nil, err
-		}
-		v.Name = name
-		return []*Value{v}, nil
-	}
-	values, err := b.strings(item)
-	for i, v := range values {
-		v.Name = fmt.Sprintf("%s[%d]", name, i)
-	}
-	return values, err
-}
-
-// sharedFetch binds an argument of an event, once for the record and for the
-// tests of it.
-func (b *builder) sharedFetch(item *spec.Item) (*Value, error) {
-	if field, ok := item.Value.(*spec.Field); ok {
-		return b.field(field)
-	}
-	if v := b.fetched[item]; v != nil {
-		return v, nil
-	}
-	v, err := b.fetch(item)
-	if err == nil {
-		b.fetched[item] = v
-	}
-	return v, err
-}
-
-// field binds the field of a test.
-func (b *builder) field(f *spec.Field) (*Value, error) {
-	v, err := b.sharedFetch(f.Of)
-	switch {
-	case err != nil:
-		return nil, err
-	case f.As.Name == "ustring":
-		pointer := *v
-		pointer.Name = f.Name.Name
-		return &pointer, b.format(&pointer, f.As)
-	}
-	if v.Name == "" {
-		v.Name = f.Name.Name
-	}
-	return v, nil
-}
-
-// fieldTest binds a test of a kind that only fields have; nil: it is none.
-func (b *builder) fieldTest(item *spec.Item, v *Value, negative bool) (Test, error) {
-	f, ok := item.Value.(*spec.Field)
-	switch {
-	case !ok:
-		return nil, nil
-	case item.Pred.Const.Kind == spec.CPUs:
-		return b.cpus(item, v, negative)
-	case f.As.Name == "function":
-		return b.inFunction(item, v, negative)
-	case f.Of.Type != nil && f.Of.Type.Name == "symstr":
-		return b.ofSymbol(item, v, negative)
-	}
-	return nil, nil
-}
-
-// cpus binds a test of whether a number is one of a set.
-func (b *builder) cpus(item *spec.Item, v *Value, negative bool) (Test, error) {
-	c := item.Pred.Const
-	if v.Scalar == nil {
-		return nil, b.errorf(c.At, "'%s' is %s, no number of a processor", v.Name, describe(v.Type))
-	}
-	single := len(c.CPUs) == 1 && c.CPUs[0].First == c.CPUs[0].Last
-	if item.Pred.Op != spec.Mask && !single {
-		return nil, b.errorf(c.At, "'%s' is one processor, and %s several", v.Name, c).
-			WithHint("whether it is one of them is asked with '&': %s & %s", item.Value, c)
-	}
-	var ranges []Range
-	for _, r := range c.CPUs {
-		if lo, hi := v.Scalar.limits(); uint64(r.Last) > hi || int64(lo) > int64(r.First) {
-			return nil, b.errorf(c.At, "%d does not fit '%s', which is %s and holds %s", r.Last, v.Name, describe(v.Type), v.Scalar.bounds())
-		}
-		ranges = append(ranges, Range{uint64(r.First), uint64(r.Last)})
-	}
-	return inRanges(item, v, ranges, negative), nil
-}
-
-// settleEvent deals values and tests out to the two sides of a call. All of
-// them are for one event.
-func (p *Probe) settleEvent(values []*Value, tests AllOf) {
-	side := AtEntry
-	if p.Trace.Probe.Return {
-		side = AtReturn
-	}
-	used := slices.Clone(values)
-	for l := range leaves(tests) {
-		used = append(used, l.Value)
-	}
-	for _, v := range used {
-		if v.Side == AnySide {
-			v.Side = side
-		}
-		p.Paired = p.Paired || v.Side != side
-		p.Registers = p.Registers || v.Base.Register
-		p.Caller = p.Caller || v.Base.Caller
-	}
-	p.OnEntry, p.OnReturn = side == AtEntry, side == AtReturn
-	p.deal(values, tests)
-}

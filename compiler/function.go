@@ -4,47 +4,40 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf/btf"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Function is a kernel function, or a tracepoint, that can be traced.
+// Function is a kernel function, a tracepoint, or an iterator, that can be traced.
 type Function struct {
-	Name       string // as it is shown
-	Module     string // "" is vmlinux
+	Name       string // as shown to the user
+	Module     string // "" for vmlinux
 	Tracepoint bool
-	Type       *btf.Func
+	Iterator   bool // its first parameter tells about the iteration, the others are those of an object
+	// LastAgain is set for an iterator whose last call, which has NULL in place of an
+	// object, has the last object once more (bpf_iter_ksym_seq_stop in
+	// kernel/kallsyms.c).
+	LastAgain bool
+	Type      *btf.Func
 	Signature
-	// Untyped: BTF does not describe it, so that nothing is known of its
-	// arguments and its result.
+	// Untyped is set if BTF does not describe the function, so that nothing is
+	// known of its arguments and its result.
 	Untyped bool
 	// Copies is the number of functions of this name in the BTF.
 	Copies int
-	// Symbol is the name of the code, which may have a suffix that the
-	// compiler gave a changed copy.
+	// Symbol is the name of the code. It may have a suffix that the compiler
+	// gave to a changed copy of the function.
 	Symbol string
-	// Addrs is where the code is, if the symbol does not say it alone: a
+	// Addrs has the addresses of the code if the symbol alone is ambiguous: a
 	// name may stand for several functions.
 	Addrs []uint64
+	// Addr is the address of the code if the symbol says it alone, or 0 if the
+	// kernel hides addresses.
+	Addr uint64
 
-	types *btf.Spec // where Type is from
+	Types *btf.Spec // that Type is from
 }
 
-// specs are the types that a cast can name.
-func (fn *Function) specs(target *Target) []*btf.Spec {
-	if fn.types != nil && fn.types != target.Kernel {
-		return []*btf.Spec{fn.types, target.Kernel}
-	}
-	return []*btf.Spec{target.Kernel}
-}
-
-// resultLost says whether the result is where nobody knows at return.
-func (fn *Function) resultLost() bool {
-	return fn.Result != nil && fn.Result.InMemory && len(fn.Result.Words) == 0
-}
-
-// notes are what may surprise the user of the function.
-func (fn *Function) notes() []string {
+// Notes returns sentences on what may surprise the user of the function.
+func (fn *Function) Notes() []string {
 	var notes []string
 	if fn.Symbol != fn.Type.Name {
 		notes = append(notes, fmt.Sprintf(
@@ -57,40 +50,47 @@ func (fn *Function) notes() []string {
 	return notes
 }
 
-// FindFunction binds the function name of a spec, which is no glob. The error
-// is a [*spec.Error].
-func FindFunction(trace *spec.Trace, target *Target) (*Function, error) {
-	if trace.Tracepoint {
-		return findTracepoint(trace, target)
+// Word is the place of one 8-byte word of a parameter or result.
+type Word struct {
+	Slot  int   // index in a trampoline's context
+	Reg   int16 // offset in struct pt_regs; -1 if it is on the stack
+	Stack int   // offset from the stack pointer at entry, if Reg is -1
+}
+
+// Param is a parameter of a function, or its result.
+type Param struct {
+	Name  string
+	Type  btf.Type
+	Size  int    // in bytes
+	Words []Word // where it is passed
+	// Typed is set if a trampoline program may load the word itself. The
+	// verifier refuses this for pointers to anything but a record or void.
+	Typed bool
+	// Pointer is set if the verifier takes the loaded word for a pointer to a
+	// record rather than a number, see program.untype of package codegen.
+	Pointer bool
+	// InMemory is set if the result is a record in memory that the caller has
+	// reserved. The word is its address. AAPCS64 preserves that address only
+	// until the function begins, so there is no word.
+	InMemory bool
+	// Copy is the record that Type points to, if the address of a copy is
+	// passed instead of the record. AAPCS64 does so for records of more than
+	// two words.
+	Copy btf.Type
+}
+
+// Signature is a function's parameters and result with their places.
+type Signature struct {
+	Params   []Param
+	Result   *Param // nil for void
+	Variadic bool
+}
+
+// Words returns the number of argument words that a trampoline would pass.
+func (s *Signature) Words() int {
+	n := 0
+	for _, p := range s.Params {
+		n += len(p.Words)
 	}
-	trace, err := named(trace, target)
-	if err != nil {
-		return nil, err
-	}
-	c, err := findCandidates(trace, target)
-	if err != nil {
-		return nil, err
-	}
-	typ, err := c.choose()
-	if err != nil {
-		return nil, err
-	}
-	addrs, err := c.addresses()
-	if err != nil {
-		return nil, err
-	}
-	name := trace.Func.Name
-	proto, ok := typ.Type.(*btf.FuncProto)
-	if !ok {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has no prototype in BTF", name)
-	}
-	proto = c.whole(proto)
-	sig, err := place(proto, target.Arch)
-	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has a signature that BTF does not describe: %v", name, err)
-	}
-	return &Function{
-		Name: name, Module: c.module, Type: typ, Signature: *sig,
-		Copies: len(c.types), Symbol: name, Addrs: addrs, types: c.from,
-	}, nil
+	return n
 }

@@ -2,22 +2,22 @@ package compiler
 
 import "math/bits"
 
-// Values below 2^stepBits have a bucket each, and every power of two from there
-// on has 2^stepBits of equal width, so that a bucket is at most a 16th of its
-// values wide.
+// Each value below 2^StepBits has its own bucket. From there on, every power of
+// two is divided into 2^StepBits buckets of equal width, so that the width of a
+// bucket is at most a 16th of its values.
 const (
-	stepBits = 4
-	steps    = 1 << stepBits
+	StepBits = 4
+	steps    = 1 << StepBits
 )
 
-// HistogramBuckets is how many buckets the values of 64 bits fall into.
-const HistogramBuckets = steps * (64 - stepBits + 1)
+// HistogramBuckets is the number of buckets for 64-bit values.
+const HistogramBuckets = steps * (64 - StepBits + 1)
 
-// Bucket returns the bucket of a value. With e for the highest bit that is set
-// in it, of a value of 16 or more, that is (e-3)*16 plus the 4 bits below e,
-// which is (e-4)*16 plus the value shifted right by e-4.
+// Bucket returns the bucket of a value. If e is the highest bit set in a value
+// of 16 or more, the bucket is (e-3)*16 plus the 4 bits below e. This equals
+// (e-4)*16 plus the value shifted right by e-4.
 func Bucket(value uint64) int {
-	shift := max(bits.Len64(value), stepBits+1) - stepBits - 1
+	shift := max(bits.Len64(value), StepBits+1) - StepBits - 1
 	return shift*steps + int(value>>shift)
 }
 
@@ -31,20 +31,20 @@ func BucketEdges(bucket int) (low, high uint64) {
 	return low, low + 1<<shift - 1
 }
 
-// Histogram counts values by their buckets, as generated code does.
+// Histogram counts values by bucket, as generated code does.
 type Histogram [HistogramBuckets]uint64
 
 // Add counts a value.
 func (h *Histogram) Add(value uint64) { h[Bucket(value)]++ }
 
-// Merge adds the counts of another histogram: that of another processor.
+// Merge adds the counts of another histogram, such as that of another CPU.
 func (h *Histogram) Merge(other *Histogram) {
 	for i, n := range other {
 		h[i] += n
 	}
 }
 
-// Samples returns how many values were counted.
+// Samples returns the number of values that were counted.
 func (h *Histogram) Samples() uint64 {
 	sum := uint64(0)
 	for _, n := range h {
@@ -53,9 +53,9 @@ func (h *Histogram) Samples() uint64 {
 	return sum
 }
 
-// Quantile returns the edges of the bucket that holds the value of that rank,
-// which is the smallest value that at least permille of a thousand values do
-// not exceed: 500 is the median. Without values it returns false.
+// Quantile returns the edges of the bucket that holds the smallest value that
+// at least permille of a thousand values do not exceed. The median is 500. It
+// returns false if there are no values.
 func (h *Histogram) Quantile(permille uint64) (low, high uint64, ok bool) {
 	samples := h.Samples()
 	if samples == 0 {

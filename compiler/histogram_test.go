@@ -22,8 +22,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestBucketEdges: the buckets follow each other without a gap, and none is
-// wider than a 16th of its values.
+// TestBucketEdges checks that the buckets follow each other without a gap, and
+// that none is wider than a 16th of its values.
 func TestBucketEdges(t *testing.T) {
 	next := uint64(0)
 	for i := range HistogramBuckets {
@@ -34,10 +34,10 @@ func TestBucketEdges(t *testing.T) {
 		require.LessOrEqual(t, high-low, low/16)
 		next = high + 1
 	}
-	require.Zero(t, next) // behind the last one: 2^64
+	require.Zero(t, next) // after the last one: 2^64
 }
 
-// TestQuantile compares with the sorted values.
+// TestQuantile compares quantiles with those of the sorted values.
 func TestQuantile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -70,7 +70,7 @@ func TestQuantileOfNothing(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestQuantileOfMany: counts near 2^64 do not overflow.
+// TestQuantileOfMany checks that counts near 2^64 do not overflow.
 func TestQuantileOfMany(t *testing.T) {
 	var h Histogram
 	h[0], h[100] = math.MaxUint64/1000*990, math.MaxUint64/1000*10

@@ -1,201 +1,121 @@
 package compiler
 
-import (
-	"slices"
-
-	"github.com/cilium/ebpf/btf"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
-)
-
-// Measure is what a probe's programs keep of matching calls in place of records.
-// It is in maps of the programs, one part for each CPU, and complete whatever
-// becomes of the ring buffer. A measured probe has one [Event], of which no
-// record is written; its calls are counted as with [Options].Tally, but for
-// those of processes that are not traced, which do not count at all.
+// Measure is what a probe's programs aggregate over matching calls instead of
+// writing records. The result is in maps of the programs, one part for each
+// CPU, and is complete even if the ring buffer overflows. A measured probe has
+// one [EventType], of which no record is written. Its calls are counted as with
+// [Options].CountCalls, except for those of processes that are not traced, which are
+// not counted at all.
 //
-// A call counts when its fate is known: at return if the spec, or the measure,
-// asks for the return. One that has begun before the probe is attached does not
-// count then, and one that is under way when the session is stopped only if a
-// condition at entry has rejected it.
+// A call is counted when its fate is known: at return, if the spec or the
+// measure needs the return. In that case a call that began before the probe was
+// attached is not counted. A call that is under way when the session is stopped
+// is counted only if a condition at entry has rejected it.
 type Measure uint8
 
-// The measures. Each of them keeps the number of calls, see [Counters], and the
-// value of the first one.
+// The measures. Each of them stores the number of calls, see [Counters], and all
+// but tables the value of the first call.
 const (
 	NoMeasure Measure = iota // every matching call is an event
 	Calls                    // nothing else
 	Durations                // how long the calls took
-	Values                   // the numbers that an item was
-	Changes                  // whether the calls have changed an item
+	Values                   // the numeric values of an item
+	Changes                  // whether the calls changed an item
+	Tables                   // aggregates of the calls by key
 )
 
+// String returns the name of the measure, such as "durations".
 func (m Measure) String() string {
-	return [...]string{"events", "calls", "durations", "values", "changes"}[m]
+	return [...]string{"events", "calls", "durations", "values", "changes", "aggregates"}[m]
 }
 
-// mostCompared is how many bytes of an item are compared.
-const mostCompared = 256
+// MostCompared is the largest number of bytes of an item that are compared.
+const MostCompared = 256
 
-// measure settles what a probe keeps of its calls. The values are those of the
-// list, of which the plain ones have no predicate. What nothing is kept of is
-// left out.
-func (p *Probe) measure(m Measure, values, plain []*Value) error {
-	p.Measure = m
-	if m == NoMeasure {
-		return nil
-	}
-	if err := p.chooseMeasured(append(slices.Clone(plain), values...)); err != nil {
-		return err
-	}
-	p.First = p.first(values)
-	p.Entry, p.Return = nil, nil
-	for _, v := range []*Value{p.Measured, p.First} {
-		if v != nil && !slices.Contains(slices.Concat(p.Entry, p.Return), v) {
-			p.deal([]*Value{v}, nil)
-		}
-	}
-	if m == Changes && p.Measured.Base.Param != nil {
-		p.Entry = append(p.Entry, p.Measured.baseWord())
-	}
-	p.OnReturn = p.OnReturn || m == Durations || m == Changes
-	p.OnEntry = !p.OnReturn
-	p.Paired = p.OnReturn && len(p.Entry)+len(p.EntryTests) > 0
-	p.Timed = m == Durations || slices.ContainsFunc(p.Return, (*Value).isDuration)
-	for l := range leaves(AllOf(p.ReturnTests)) {
-		p.Timed = p.Timed || l.Value.isDuration()
-		p.Paired = p.Paired || l.Value.Side == AtEntry
-	}
-	return nil
-}
+// IsDuration reports whether the value is the duration of the call.
+func (v *Value) IsDuration() bool { return v.Uses(Duration) }
 
-func (v *Value) isDuration() bool { return v.Base.Builtin == Duration }
-
-// chooseMeasured chooses the value that is measured, if there is to be one, and
-// checks that the function has what is wanted of it.
-func (p *Probe) chooseMeasured(values []*Value) error {
-	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, format, args...)
-	}
-	if why := p.withoutReturn(); why != "" && (p.Measure == Durations || p.Measure == Changes) {
-		return fail("%s, so that there are no %s to measure", why, p.Measure)
-	}
-	if p.Measure != Values && p.Measure != Changes {
-		return nil
-	}
-	if len(values) == 0 {
-		return fail("the %s of an item are to be measured, and the spec has none", p.Measure).
-			WithHint("name it: %s(ITEM)", p.Trace.Func.Name)
-	}
-	v, why := values[0].counted()
-	if p.Measure == Changes {
-		v, why = values[0].compared()
-	}
-	if why != "" {
-		return fail("'%s' %s", values[0].Name, why)
-	}
-	p.Measured = v
-	return nil
-}
-
-// withoutReturn is why calls of the function have no return; "" if they have.
-func (p *Probe) withoutReturn() string {
-	switch name := p.Func.Name; {
-	case p.Func.Tracepoint:
-		return name + " is a tracepoint, which has no return"
-	case neverReturns[name]:
-		return name + " never returns"
-	case p.Offset > 0:
-		return "a place inside of " + name + " has no return"
-	}
-	return ""
-}
-
-// counted is the value as a number to count, or why it is none.
-func (v *Value) counted() (_ *Value, why string) {
-	if v.Scalar == nil {
-		return nil, "is " + describe(v.Type) + ", and numbers are counted"
-	}
-	if _, ok := btf.As[*btf.Pointer](v.Type); ok {
-		return nil, "is " + describe(v.Type) + ", and numbers are counted: name what it points to"
-	}
-	return v.bare(), ""
-}
-
-// compared is the memory to compare, or why a call cannot change it. Of an
-// argument that is a pointer that is what it points to.
-func (v *Value) compared() (_ *Value, why string) {
-	const byValue = "is passed by value, and no call can change it"
-	if v.inWords() && v.Pointee != nil && v.Text == NoText {
-		v = v.target()
-	}
-	size := 0
-	if n := len(v.Path); n > 0 {
-		size = v.Path[n-1].Size
-	}
-	switch {
-	case v.Side == AtReturn:
-		return nil, "is not known before the return, and cannot be compared with what it was"
-	case v.Base.PerCPU != 0:
-		return nil, "is another variable on each CPU, and the call can move"
-	case v.Base.Param == nil && v.Base.Addr == 0:
-		return nil, "is no memory that a call could change"
-	case v.inWords(), v.Path[len(v.Path)-1].Addr:
-		return nil, byValue
-	case size > mostCompared:
-		return nil, "has more bytes than can be compared: name a part of it"
-	}
-	return v.bare(), ""
-}
-
-// target is what the pointer points to, as a value.
-func (v *Value) target() *Value {
-	size, _ := btf.Sizeof(v.Pointee) // bound values have sizes
-	t := *v
-	t.Name, t.Type, t.Pointee, t.Format = "*"+v.Name, v.Pointee, nil, ""
-	t.Path = []Access{{Size: size}}
-	t.Load, t.Casts = scalarOf(v.Pointee), nil
-	t.Scalar = t.Load
-	return &t
-}
-
-// bare is the value without what it points to.
-func (v *Value) bare() *Value {
-	if v.Pointee == nil {
+// Bare returns the value without what it points to, and without what it is compared
+// with.
+func (v *Value) Bare() *Value {
+	if v.Pointee == nil && v.Before == nil {
 		return v
 	}
 	b := *v
-	b.Pointee, b.Text, b.Format = nil, NoText, ""
+	b.Before = nil
+	if v.Pointee != nil {
+		b.Pointee, b.Text, b.Format = nil, NoText, ""
+	}
 	return &b
 }
 
-// baseWord is the word that the value begins with.
-func (v *Value) baseWord() *Value {
-	number := &Scalar{Size: 8}
-	return &Value{
-		Name: "where " + v.Name + " is", Type: &btf.Pointer{Target: v.Type}, Side: v.Side,
-		Base: v.Base, Load: number, Scalar: number,
-	}
+// Names of the maps of measures.
+const (
+	// FirstMap has, by the number of a measured event, a [FirstCall] for the
+	// first matching call.
+	FirstMap = "first"
+	// ValuesMap is a per-CPU array of [Samples]. Each is followed by the
+	// histogram of the values from 0 on and, if one of the probes needs it, the
+	// histogram of the negative values without their sign. Durations are
+	// values, too.
+	ValuesMap = "values"
+	// ChangesMap is a per-CPU array of [ChangeCounts].
+	ChangesMap = "changes"
+)
+
+// FirstCall describes the first matching call.
+type FirstCall struct {
+	Time  uint64 // CLOCK_MONOTONIC in ns, when it was counted
+	Value uint64 // the value of [Probe].First
+	Read  uint64 // 1 if there is a value and it could be read
 }
 
-// first is the number that is kept of the first call: what it has returned, if
-// the spec asks for that, or else what is measured, listed or tested first.
-func (p *Probe) first(values []*Value) *Value {
-	all := slices.Clone(values)
-	for l := range leaves(AllOf(slices.Concat(p.EntryTests, p.ReturnTests))) {
-		all = append(all, l.Value)
-	}
-	isResult := func(v *Value) bool {
-		return v.Side == AtReturn && v.inWords() && v.Base.Param == p.Func.Result && v.Scalar != nil
-	}
-	if i := slices.IndexFunc(all, isResult); i >= 0 {
-		return all[i].bare()
-	}
-	if p.Measured != nil && p.Measured.Scalar != nil {
-		return p.Measured
-	}
-	if i := slices.IndexFunc(all, func(v *Value) bool { return v.Scalar != nil }); i >= 0 {
-		return all[i].bare()
-	}
-	return nil
+// Samples is what each CPU stores of values besides their histograms.
+type Samples struct {
+	// Low and High are the sums of the lower and of the upper halves of the
+	// values. The upper halves have the sign.
+	Low, High uint64
+	Unread    uint64 // matching calls whose value could not be read
+	Extremes  [Nesting]Extremes
 }
+
+// Extremes holds the greatest value and the complement of the least, which is
+// the greatest of the complements. The sign bit of signed values is inverted,
+// so that 0, the initial value, is less than all others.
+type Extremes struct {
+	Busy           uint64 // a program is about to change them
+	Most, NotLeast uint64
+}
+
+// ChangeCounts is what each CPU counts of matching calls. A call counts as
+// unread if the item could not be read at entry or at return.
+type ChangeCounts struct{ Changed, Unchanged, Unread uint64 }
+
+// Nesting is the number of programs that can be active on a CPU at once: one
+// each of a task, a softirq, an interrupt and an NMI. See package codegen.
+const Nesting = 4
+
+// Offsets and sizes of the structures above.
+const (
+	FirstTime, FirstValue, FirstRead = 0, 8, 16
+	FirstSize                        = 24
+
+	SamplesLow, SamplesHigh = 0, 8
+	SamplesUnread           = 16
+	SamplesExtremes         = 24
+	ExtremesBusy            = 0
+	ExtremesMost            = 8
+	ExtremesNotLeast        = 16
+	ExtremesSize            = 24
+	SamplesSize             = SamplesExtremes + Nesting*ExtremesSize
+	HistogramSize           = 8 * HistogramBuckets
+
+	ChangesChanged, ChangesUnchanged, ChangesUnread = 0, 8, 16
+	ChangesSize                                     = 24
+)
+
+// Signed reports whether the measured values of a probe have a sign.
+func (p *Probe) Signed() bool { return p.Measure == Values && p.Measured.Scalar.Signed }
+
+// Element returns the index of a probe in [ValuesMap] or [ChangesMap].
+func (u *Unit) Element(p *Probe) int { return u.Elements[p] }

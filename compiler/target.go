@@ -13,32 +13,43 @@ import (
 // kernel can be simulated.
 type Target struct {
 	Kernel  *btf.Spec                            // types of vmlinux
-	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil: there are none
-	Symbols *kallsyms.Table                      // at least the symbols of the functions in the specs; nil: not known
-	// TypeNames lists the names of the types of vmlinux of a kind ([TypeKind],
-	// or FuncKind), some more than once. Nil, or if it does not know them, all
-	// types are decoded for them.
+	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil if there are no modules
+	Modules func() []string                      // names of the loaded modules that have types; nil if not known
+	Symbols *kallsyms.Table                      // symbols of at least the functions in the specs; nil if not known
+	// TypeNames lists the names of the types of vmlinux of a kind
+	// ([resolve.TypeKind] or [resolve.FuncKind]), some more than once. If it is
+	// nil, or returns false, all types are decoded to get their names.
 	TypeNames func(kind string) (names iter.Seq[string], known bool)
-	// Hookable says whether ftrace has a hook in a function; nil: not known.
+	// FuncsTaking lists the ids of the functions of vmlinux with a parameter that
+	// points to a struct with a name, and FuncsNamed of those that have a name. If
+	// they are nil, or return false, all types are decoded to find them.
+	FuncsTaking, FuncsNamed func(name string) (ids []btf.TypeID, known bool)
+	// Hookable reports whether ftrace has a hook in a function; nil if not
+	// known.
 	Hookable func(function string) bool
 	Features Features
 	Arch     *Arch
 }
 
-// ErrNoModuleBTF is what [Target].Module returns for a module without BTF.
+// ErrNoModuleBTF is the error that [Target].Module returns for a module without
+// BTF.
 var ErrNoModuleBTF = errors.New("the module has no BTF")
 
-// Features is what a kernel's trampolines and probes can do, for the user who
-// asks.
+// Features describes what the trampolines and probes of a kernel can do for the
+// user who runs ksnoop.
 type Features struct {
 	// Trampoline: fentry and fexit programs can be attached.
 	Trampoline bool
-	// Preemptible: a task can be preempted inside a program. A trampoline
-	// then drops the hits of others on that CPU; kprobes run with preemption
-	// off and lose none.
+	// Preemptible: a task can be preempted inside a program. A trampoline then
+	// misses the calls of other tasks on that CPU. Kprobes run with preemption
+	// disabled and miss none.
 	Preemptible bool
-	// TrampolineWords is the number of 8-byte argument words that a
-	// trampoline passes on: 6, from 6.12 on 12.
+	// CPUs is the number of possible CPUs, derived from the largest CPU number.
+	// Calls are counted on each of them separately. If it is 0, they share
+	// their counters.
+	CPUs int
+	// TrampolineWords is the number of 8-byte argument words that a trampoline
+	// passes on: 6, or 12 from Linux 6.12 on.
 	TrampolineWords int
 	// TrampolineStructs: records of up to 16 bytes may be passed by value
 	// to a traced function (6.1).
@@ -46,34 +57,64 @@ type Features struct {
 	// CurrentTask: programs can be given the current task's task_struct
 	// (bpf_get_current_task_btf, 5.11).
 	CurrentTask bool
+	// FuncArg: fentry and fexit programs can be given arguments and results
+	// that they must not load themselves (bpf_get_func_arg, 5.17).
+	FuncArg bool
 	// RuntimeAlloc: hash maps of tracing programs may allocate their
 	// elements on use (bpf_mem_alloc, 6.1).
 	RuntimeAlloc bool
 	// ConsistentBTF: functions of one name whose prototypes differ are left
 	// out of BTF (pahole 1.25, Linux 6.4).
 	ConsistentBTF bool
+	// CompareExchange: programs can compare and exchange a word atomically (5.12;
+	// on arm64 5.18).
+	CompareExchange bool
 	// ReturnInstances is the number of concurrent calls to ask for when a
-	// kretprobe is made; 0 where the kernel sets no such limit.
+	// kretprobe is created, or 0 where the kernel has no such limit.
 	ReturnInstances int
-	// NoKprobe says why kprobes and kretprobes cannot be made, although the
-	// kernel has them: perf_event_paranoid; "" if they can.
+	// NoKprobe is the reason why kprobes and kretprobes cannot be created
+	// although the kernel has them (perf_event_paranoid), or "" if they can.
 	NoKprobe string
-	// NoModules says why fentry and tp_btf cannot be had in modules, although
-	// they can be in the kernel; "" if they can.
+	// NoModules is the reason why fentry and tp_btf programs cannot be attached
+	// in modules although they can in vmlinux, or "" if they can.
 	NoModules string
-	// KprobeMulti: one link puts a program on many functions, with a cookie
+	// KprobeMulti: one link attaches a program to many functions, with a cookie
 	// for each (kprobe.multi and kretprobe.multi; 6.12 of Debian's kernels).
 	KprobeMulti bool
 	// SessionIsReturn is the BTF id of the kernel function
-	// bpf_session_is_return, where kprobe.session links can be made (6.12);
-	// else 0.
+	// bpf_session_is_return where kprobe.session links can be created (6.12),
+	// or 0.
 	SessionIsReturn btf.TypeID
-	// ReturnsUnlimited: kretprobe.multi and kprobe.session follow any number
-	// of concurrent calls (fprobe on fgraph, 6.14). Before, they skip some.
+	// ReturnsUnlimited: kretprobe.multi and kprobe.session follow any number of
+	// concurrent calls (fprobe on fgraph, 6.14). Before, they miss some.
 	ReturnsUnlimited bool
-	// CancelRepeats: where the entry side of a session cancels its return,
-	// return sides of others on the function may run twice for the call
-	// (fprobe on fgraph clears too little of what it keeps; seen on 6.18, not
-	// on 7.2).
+	// CancelRepeats: if the entry side of a session cancels its return, return
+	// sides of others on the function may run twice for the call (fprobe on
+	// fgraph clears too little of its state; seen on 6.18, not on 7.2).
 	CancelRepeats bool
+	// PreemptCount tells what runs in an interrupt from what runs in a task.
+	PreemptCount PreemptCount
+}
+
+// PreemptCount is where a kernel keeps the word that counts, on each CPU, the
+// interrupts and softirqs that it is in (include/linux/preempt.h). The zero value means
+// that this is not known.
+type PreemptCount struct {
+	PerCPU []uint64 // addresses of the words of all CPUs
+	Task   int      // or the offset of the word in the task_struct of the current task
+}
+
+// Known reports whether programs can find the word.
+func (c PreemptCount) Known() bool { return c.PerCPU != nil || c.Task != 0 }
+
+// CommSize is TASK_COMM_LEN.
+const CommSize = 16
+
+// Stacks describes how to tell the kernel's stacks apart. Each task has one,
+// and interrupts run on stacks of their own.
+type Stacks struct {
+	Size int // size of each in bytes, a power of two
+	// Task is the offset in struct task_struct of the address of the task's
+	// stack, or -1 if not known.
+	Task int
 }

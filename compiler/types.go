@@ -1,18 +1,22 @@
 package compiler
 
-import "github.com/cilium/ebpf/btf"
+import (
+	"github.com/cilium/ebpf/btf"
+)
 
-// maxTypeDepth bounds walks through typedefs, qualifiers and records inside each
-// other in broken BTF.
-const maxTypeDepth = 32
+// MaxTypeDepth bounds the nesting of typedefs, qualifiers and records that is
+// followed. Broken BTF may have cycles.
+const MaxTypeDepth = 32
 
-func isVoid(t btf.Type) bool {
+// IsVoid reports whether t is void.
+func IsVoid(t btf.Type) bool {
 	_, ok := btf.As[*btf.Void](t)
 	return ok
 }
 
-// recordMembers is the members of a struct or union.
-func recordMembers(t btf.Type) ([]btf.Member, bool) {
+// RecordMembers returns the members of a struct or union, or false for other
+// types.
+func RecordMembers(t btf.Type) ([]btf.Member, bool) {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:
 		return t.Members, true
@@ -22,98 +26,91 @@ func recordMembers(t btf.Type) ([]btf.Member, bool) {
 	return nil, false
 }
 
-func isUnion(t btf.Type) bool {
+// IsUnion reports whether t is a union.
+func IsUnion(t btf.Type) bool {
 	_, ok := btf.As[*btf.Union](t)
 	return ok
 }
 
-func isRecord(t btf.Type) bool {
-	_, ok := recordMembers(t)
-	return ok
-}
-
-// isChar says whether t is char, which makes a pointer to it a string.
-func isChar(t btf.Type) bool {
+// IsChar reports whether t is char, which makes a pointer to it a string.
+func IsChar(t btf.Type) bool {
 	i, ok := btf.As[*btf.Int](t)
 	return ok && i.Size == 1 && i.Name == "char"
 }
 
-// tagged says whether a pointer carries a type tag such as user or percpu,
-// which forbids a direct load through it.
-func tagged(t btf.Type) bool {
-	p, ok := btf.As[*btf.Pointer](t)
-	if !ok {
-		return false
-	}
-	for t, i := p.Target, 0; i < maxTypeDepth; i++ {
-		switch v := t.(type) {
-		case *btf.TypeTag:
-			return true
-		case *btf.Const:
-			t = v.Type
-		case *btf.Volatile:
-			t = v.Type
-		case *btf.Restrict:
-			t = v.Type
-		case *btf.Typedef:
-			t = v.Type
-		default:
-			return false
-		}
-	}
-	return false
-}
-
-// Scalar is how an integer, enum, bool or pointer reads as a number.
+// Scalar describes how an integer, enum, bool or pointer is read as a number.
 type Scalar struct {
 	Size   int  // bytes of its type: 1, 2, 4 or 8
-	Signed bool // extend the sign
-	Bool   bool // holds 0 and 1
-	// Shift and Bits are the bitfield within the 8 bytes that are loaded;
-	// Bits is 0 for a plain value.
+	Signed bool // whether the sign is extended
+	Bool   bool // whether it holds 0 or 1
+	// Shift and Bits are the position and width of a bitfield within the 8
+	// bytes that are loaded. Bits is 0 for a plain value.
 	Shift, Bits int
 }
 
-// width is the number of bits that count.
-func (s *Scalar) width() int {
+// Width returns the number of bits that the value has.
+func (s *Scalar) Width() int {
 	if s.Bits != 0 {
 		return s.Bits
 	}
 	return s.Size * 8
 }
 
-// isField says whether the number has not all the bits of its type.
-func (s *Scalar) isField() bool { return s.width() != 8*s.Size }
+// IsField reports whether the number has fewer bits than its type.
+func (s *Scalar) IsField() bool { return s.Width() != 8*s.Size }
 
-// scalarOf is nil for a type that is not one number of at most 8 bytes.
-func scalarOf(t btf.Type) *Scalar {
-	switch t := btf.UnderlyingType(t).(type) {
-	case *btf.Int:
-		if wordSize(t.Size) {
-			return &Scalar{Size: int(t.Size), Signed: t.Encoding == btf.Signed, Bool: t.Encoding == btf.Bool}
-		}
-	case *btf.Enum:
-		if wordSize(t.Size) {
-			return &Scalar{Size: int(t.Size), Signed: enumSigned(t)}
-		}
-	case *btf.Pointer:
-		return &Scalar{Size: 8}
-	}
-	return nil
+// MemberPlace is the place of a member in its record.
+type MemberPlace struct {
+	Member  btf.Member
+	Offset  btf.Bits // from the start of the record
+	InUnion bool
 }
 
-func wordSize(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
-
-// enumSigned looks at the enumerators too: the BTF of kernels before 6.0
-// carries no enum sign and stores -1 as 0xffffffff.
-func enumSigned(e *btf.Enum) bool {
-	if e.Signed {
-		return true
+// MemberOffset returns the offset in bytes of a member of a struct of the
+// kernel. The member may be in nested structs and unions without a name.
+func MemberOffset(types *btf.Spec, structure, member string) (int, bool) {
+	var s *btf.Struct
+	if types.TypeByName(structure, &s) != nil {
+		return 0, false
 	}
-	for _, v := range e.Values {
-		if e.Size == 4 && v.Value >= 1<<32-4096 && v.Value < 1<<32 {
-			return true
+	at, ok := FindMember(s, member)
+	return int(at.Offset.Bytes()), ok
+}
+
+// FindMember looks up a member by name, also in anonymous structs and unions.
+func FindMember(t btf.Type, name string) (MemberPlace, bool) {
+	return findMemberIn(t, name, map[btf.Type]bool{}, 0)
+}
+
+// findMemberIn skips the records that it has seen. In broken BTF a record may
+// contain itself, or the number of paths to it may be exponential.
+func findMemberIn(t btf.Type, name string, seen map[btf.Type]bool, depth int) (MemberPlace, bool) {
+	for _, m := range UnseenMembers(t, seen, depth) {
+		if m.Name == name {
+			return MemberPlace{Member: m, Offset: m.Offset, InUnion: IsUnion(t)}, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		if at, ok := findMemberIn(m.Type, name, seen, depth+1); ok {
+			at.Offset += m.Offset
+			at.InUnion = at.InUnion || IsUnion(t)
+			return at, true
 		}
 	}
-	return false
+	return MemberPlace{}, false
+}
+
+// UnseenMembers returns the members of a record on the first visit, or nil
+// later.
+func UnseenMembers(t btf.Type, seen map[btf.Type]bool, depth int) []btf.Member {
+	t = btf.UnderlyingType(t)
+	if seen[t] || depth > MaxTypeDepth {
+		return nil
+	}
+	members, ok := RecordMembers(t)
+	if ok {
+		seen[t] = true
+	}
+	return members
 }

@@ -1,36 +1,59 @@
 package compiler
 
-import "github.com/cilium/ebpf/btf"
+import (
+	"strings"
 
-// Value is a resolved expression: what it is and how to reach it.
+	"github.com/cilium/ebpf/btf"
+)
+
+// Value is a resolved expression: its type and how to compute it.
 type Value struct {
 	Name   string   // as in the spec: skb->len
-	Format string   // one of [spec.Formats]; "": as its type says
-	Type   btf.Type // as declared, or what it was cast to
+	Format string   // one of [spec.Formats]; "" for the format of the type
+	Type   btf.Type // as declared, or the target of a cast
 	Side   Side     // when it can be read
 	Base   Base     // where it begins
-	// Path is the accesses from the base on: each adds an offset to a
-	// pointer and reads there, the last one the value itself. Empty: the
-	// value is the base.
+	// Path has the accesses from the base on. Each adds an offset to a pointer
+	// and reads there; the last one reads the value itself. If Path is empty,
+	// the value is the base.
 	Path []Access
-	// Load is how what is read becomes a number; nil for records and arrays.
+	// Load describes how the bytes read become a number; nil for records and
+	// arrays.
 	Load *Scalar
-	// Casts are the numbers that it is converted to, in order.
+	// Casts are the number types that it is converted to, in order.
 	Casts []Scalar
-	// Swap: the bytes of the number are reversed at the end.
+	// Swap reverses the bytes of the number at the end.
 	Swap bool
-	// Scalar is the number that comes out; nil for records and arrays.
+	// Scalar describes the resulting number; nil for records and arrays.
 	Scalar *Scalar
-	// Pointee is what to follow a pointer to; nil: the pointer alone.
+	// Pointee is the type to follow a pointer to; nil records the pointer
+	// alone.
 	Pointee btf.Type
-	// Text says that the pointee is a string, and where.
+	// Text is set if the pointee is a string, and tells in which memory it is.
 	Text Text
-	// Elem is how the elements of an array are read, one by one, and shown;
-	// nil: as the type says.
+	// Before is set if the value at return is compared with what it was at entry,
+	// see [spec.Diff].
+	Before *Value
+	// Hidden is set if the value is recorded for another to compare with, or is a part of
+	// an address that is compared, and not shown.
+	Hidden bool
+	// Walk is set if Text is [PathText].
+	Walk *PathWalk
+	// Elem describes how the elements of an array are read, one by one, and
+	// shown; nil if as the type says.
 	Elem *Value
 }
 
-// Side is when a value can be read.
+// DataType returns the type of what is recorded: the type that a followed
+// pointer points to, or the type of the value.
+func (v *Value) DataType() btf.Type {
+	if v.Pointee != nil {
+		return v.Pointee
+	}
+	return v.Type
+}
+
+// Side is the side of a call on which a value can be read.
 type Side uint8
 
 // The sides of a call.
@@ -48,29 +71,37 @@ const (
 	NoText Text = iota
 	KernelText
 	UserText
+	PathText // names of a path, see [PathWalk]
 )
 
-// Base is where a value begins: at a word of a parameter or of the result, at
-// a variable, or at something that the kernel knows of every call.
+// Base is the start of a value: a word of a parameter or of the result, a
+// variable, or something that the kernel knows about every call.
 type Base struct {
 	Param *Param
 	Word  int // of Param
-	// Register: the parameter is made up of a register, or of a word of the
-	// stack, where the probe is hit.
+	// Register is set if the parameter is made up of a register, or of a word
+	// of the stack, at the place of the probe.
 	Register bool
-	// Caller: it is where the function returns to.
+	// Caller is set if the value is the return address of the function.
 	Caller bool
-	// Addr is the address of a variable. PerCPU is that of the table of
-	// offsets to add to it for each CPU, if it is a per-CPU variable.
+	// Addr is the address of a variable. For a per-CPU variable, PerCPU is the
+	// address of the table of offsets to add for each CPU; otherwise it is 0.
 	Addr, PerCPU uint64
 	Builtin      Builtin
-	Const        []byte // a string that is always the same, with its NUL
+	Const        []byte // a string constant with its NUL
+	// Of is the operation that computes the base, or nil.
+	Of *Operation
+	// Number is a constant that a value is computed of, or nil.
+	Number *uint64
+	// Kept is a word of the entry that a value at return begins with, or nil: see
+	// [spec.After].
+	Kept *Value
 }
 
-// Builtin is something that the kernel knows of every call.
+// Builtin is something that the kernel knows about every call.
 type Builtin uint8
 
-// The builtins of the spec language, but for arguments and the return value.
+// The builtins of the spec language, except arguments and the return value.
 const (
 	NoBuiltin Builtin = iota
 	Comm
@@ -81,20 +112,43 @@ const (
 	CgroupID
 	Duration
 	KernelStack
+	UserStack // frames of the process, each a struct bpf_stack_build_id
+	Task      // the address of the thread's task_struct
 )
+
+// ContainerFormat is the format of $container: the id of a cgroup, which is shown as the
+// container that it belongs to.
+const ContainerFormat = "container"
 
 // Access is one read of memory at an offset from a pointer.
 type Access struct {
 	Off    int
 	Size   int
-	User   bool // it is memory of the process
-	Direct bool // the verifier knows the type, so a plain load will do
-	Addr   bool // nothing is read: the value is the address itself
+	User   bool // whether it reads memory of the process
+	Direct bool // whether the verifier knows the type, so that a plain load will do
+	Addr   bool // whether nothing is read: the value is the address itself
+	// Pointer is set if the verifier takes the result of a plain load for a
+	// pointer rather than a number, see program.untype of package codegen. From 6.17 on
+	// it does so for all pointers, not only for those to records.
+	Pointer bool
 }
 
-// direct says whether all of the path is plain loads for a trampoline program.
-func (v *Value) direct() bool {
-	if len(v.Path) == 0 || v.Base.Param == nil || !v.Base.Param.Typed {
+// Direct reports whether all of the path is plain loads: for a trampoline program
+// or, from the thread's task_struct, for any; with a base that is kept, for a fexit
+// program that has the arguments itself. The verifier trusts that pointer, and
+// then knows of some behind it that they may be NULL, so there is only one load.
+func (v *Value) Direct() bool {
+	switch {
+	case len(v.Path) == 0:
+		return false
+	case v.Base.Builtin == Task:
+		return len(v.Path) == 1 && v.Path[0].Direct
+	}
+	param := v.Base.Param
+	if v.Base.Kept != nil {
+		param = v.Base.Kept.Base.Param
+	}
+	if param == nil || !param.Typed {
 		return false
 	}
 	for _, a := range v.Path {
@@ -105,5 +159,24 @@ func (v *Value) direct() bool {
 	return true
 }
 
-// inWords says whether the value is what the base's words hold.
-func (v *Value) inWords() bool { return len(v.Path) == 0 && v.Base.Param != nil }
+// InWords reports whether the value is what the base's words hold.
+func (v *Value) InWords() bool { return len(v.Path) == 0 && v.Base.Param != nil }
+
+// IsText reports whether the value is shown as a string.
+func (v *Value) IsText() bool {
+	if v.Text != NoText || strings.HasSuffix(v.Format, "string") || v.Base.Builtin == Comm {
+		return true
+	}
+	a, ok := btf.As[*btf.Array](v.Type)
+	return ok && v.Format == "" && IsChar(a.Type)
+}
+
+// OfCPU reports whether the value depends on the CPU that it is read for.
+func (v *Value) OfCPU() bool {
+	for o := range v.Values {
+		if o.Base.PerCPU != 0 || o.Base.Builtin == CPU {
+			return true
+		}
+	}
+	return false
+}

@@ -17,7 +17,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// A stop while it attaches: nothing more is attached, and all that was goes.
+// testAttachingStopped stops a session while it attaches: it attaches nothing
+// more and removes everything that it has attached.
 func testAttachingStopped(t *testing.T, k *kernel, functions []string) {
 	functions = append([]string{getpgid}, functions[:3]...)
 	for _, tc := range stopCases {
@@ -51,20 +52,21 @@ func testAttachingStopped(t *testing.T, k *kernel, functions []string) {
 	}
 }
 
-// A stopCase is an attach kind, with a step for each function or one for all.
+// A stopCase is an attach kind, which attaches each function in a step of its
+// own or all functions in one step.
 type stopCase struct {
 	kind      compiler.Kind
 	instances int
 }
 
 var stopCases = []stopCase{
-	{compiler.Fentry, 0}, {compiler.Kprobe, 0}, {compiler.Kretprobe, 0}, {compiler.Kretprobe, 64}, {compiler.KprobeMulti, 0}, {compiler.Session, 0},
+	{compiler.Fentry, 0}, {compiler.Kprobe, 0}, {compiler.Kretprobe, 0}, {compiler.Kretprobe, 64}, {compiler.KprobeMulti, 0}, {compiler.KprobeSession, 0},
 }
 
 func (c stopCase) name() string { return fmt.Sprintf("%s %d", c.kind, c.instances) }
 
-// steps is how many functions are done before each step, if the first one is
-// the last.
+// steps returns the numbers of attached functions that Session.Progress
+// reports, if the session is stopped after the first step.
 func (c stopCase) steps(functions int) []int {
 	if c.kind.Multi() {
 		return []int{0, functions}
@@ -72,14 +74,14 @@ func (c stopCase) steps(functions int) []int {
 	return []int{0, 1}
 }
 
-// Whoever ends while it detaches leaves nothing in tracefs.
+// testAttachingAbandoned checks that a session that is abandoned while it
+// detaches leaves nothing in tracefs.
 func testAttachingAbandoned(t *testing.T, k *kernel, functions []string) {
 	before := bpfObjects(t)
-	c := newMany(compiler.Kretprobe, 64, functions[:3])
+	c := newMany(compiler.Kretprobe, 64, functions[:3]) // it has counters for these functions alone
 	for i, name := range functions[3:6] {
 		c.attach(compiler.Kprobe, 0, compiler.Place{Probe: c.probe(name), Symbol: name, Cookie: uint64(3 + i)})
 	}
-	c.Collection.Maps[compiler.CountersMap].MaxEntries = 6
 	s := load(t, c, k.Kernel)
 	_, err := s.Attach()
 	require.NoError(t, err)
@@ -96,12 +98,12 @@ func testAttachingAbandoned(t *testing.T, k *kernel, functions []string) {
 		}
 	}
 	require.NoError(t, s.Close())
-	require.Equal(t, 1+3, left) // the kprobes were there still
+	require.Equal(t, 1+3, left) // the kprobes still existed
 	requireNothingLeft(t, before)
 }
 
-// Two signals end a ksnoop that hangs, here because nobody reads what it
-// writes.
+// testAttachingKilled checks that two signals end a ksnoop that hangs, here
+// because nothing reads its output.
 func testAttachingKilled(t *testing.T, _ *kernel, functions []string) {
 	before := bpfObjects(t)
 	full := newFullPipe(t)
@@ -116,8 +118,8 @@ func testAttachingKilled(t *testing.T, _ *kernel, functions []string) {
 	requireNothingLeft(t, before)
 }
 
-// A signal while ksnoop attaches: it waits there for a pipe that is in the
-// place of tracefs.
+// testAttachingInterrupted sends a signal while ksnoop attaches. It blocks
+// there on a pipe that is mounted over a file of tracefs.
 func testAttachingInterrupted(t *testing.T, _ *kernel, functions []string) {
 	const events = "/sys/kernel/tracing/kprobe_events"
 	before := bpfObjects(t)
@@ -132,7 +134,7 @@ func testAttachingInterrupted(t *testing.T, _ *kernel, functions []string) {
 	var attaching *os.File
 	require.Eventually(t, func() (open bool) {
 		var err error
-		attaching, err = os.OpenFile(pipe, os.O_WRONLY|unix.O_NONBLOCK, 0) // until it is read
+		attaching, err = os.OpenFile(pipe, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails until ksnoop opens the pipe
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(unix.SIGINT))

@@ -17,7 +17,8 @@ import (
 
 var attachMany = flag.Int("attach", 25, "how many functions to attach to with a link for each, at most")
 
-// attachingTests attach to functions that nothing calls meanwhile.
+// attachingTests lists tests that attach to functions that nothing calls in the
+// meantime.
 var attachingTests = []struct {
 	name string
 	test func(*testing.T, *kernel, []string)
@@ -36,11 +37,11 @@ func testAttaching(t *testing.T, k *kernel) {
 	}
 }
 
-// testAttachingTimes prints how long it takes to attach and to detach, and
-// requires that one link has many functions where the kernel can do that.
+// testAttachingTimes logs how long it takes to attach and to detach, and
+// requires that one link attaches many functions where the kernel can do that.
 func testAttachingTimes(t *testing.T, k *kernel, functions []string) {
 	t.Logf("%-14s %9s %10s %10s %10s", "", "functions", "load", "attach", "detach")
-	for _, kind := range []compiler.Kind{compiler.Fentry, compiler.Fexit, compiler.Kprobe, compiler.Kretprobe, compiler.KprobeMulti, compiler.KretprobeMulti, compiler.Session} {
+	for _, kind := range []compiler.Kind{compiler.Fentry, compiler.Fexit, compiler.Kprobe, compiler.Kretprobe, compiler.KprobeMulti, compiler.KretprobeMulti, compiler.KprobeSession} {
 		for _, n := range []int{1, 25, 200, 500} {
 			if !supports(k.target().Features, kind) || n > *attachMany && !kind.Multi() {
 				continue
@@ -69,10 +70,10 @@ func timeAttaching(t *testing.T, k *kernel, kind compiler.Kind, functions []stri
 	requireNothingLeft(t, before)
 }
 
-// newMany is a unit with one program for each of the functions, or for all if
-// the kind can do that.
+// newMany returns a unit with one program for each function, or with one
+// program for all functions if the attach kind supports that.
 func newMany(kind compiler.Kind, instances int, functions []string) counter {
-	c := newCounter()
+	c := newCounters(len(functions))
 	var places []compiler.Place
 	for i, name := range functions {
 		p := compiler.Place{Probe: c.probe(name), Symbol: name, Cookie: uint64(i)}
@@ -84,16 +85,15 @@ func newMany(kind compiler.Kind, instances int, functions []string) counter {
 	if kind.Multi() {
 		c.attach(kind, 0, places...)
 	}
-	c.Collection.Maps[compiler.CountersMap].MaxEntries = uint32(len(functions))
 	return c
 }
 
-// networkFunction matches functions that only the network needs.
+// networkFunction matches functions that only networking uses.
 var networkFunction = regexp.MustCompile(`^(tcp|udp|inet6?|ipv?6?|fib6?|xfrm|netlink|rtnl|neigh|sock)_`)
 
-// plainFunctions lists functions of the network that every attach kind of
-// every kernel can do: with few arguments, a value that they return, and one
-// symbol and type.
+// plainFunctions lists networking functions that every attach kind of every
+// kernel can trace: they have few arguments, a return value, one symbol and one
+// type.
 func (k *kernel) plainFunctions(t *testing.T) []string {
 	types := map[string]int{}
 	plain := map[string]bool{}

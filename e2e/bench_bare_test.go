@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// attachBare puts a program on the entry of a function that records so many
-// bytes behind its first argument, and nothing else: no record costs less.
+// attachBare attaches a program to the entry of a function that only records
+// the given number of bytes behind its first argument. No record can cost less.
 func attachBare(t *testing.T, fn string, bytes int) (detach func() error) {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: 4 << 20})
 	require.NoError(t, err)
-	defer ring.Close() // the program keeps it
+	defer ring.Close() // the program keeps a reference
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry, AttachTo: fn, License: "GPL", Instructions: asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
 		asm.LoadMapPtr(asm.R1, ring.FD()),
@@ -36,7 +36,7 @@ func attachBare(t *testing.T, fn string, bytes int) (detach func() error) {
 		asm.Return(),
 	}})
 	require.NoError(t, err)
-	defer prog.Close() // the link keeps it
+	defer prog.Close() // the link keeps a reference
 	l, err := link.AttachTracing(link.TracingOptions{Program: prog})
 	require.NoError(t, err)
 	return l.Close

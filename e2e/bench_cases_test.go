@@ -9,16 +9,16 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// A benchCase is something that is traced, in the words of every tracer. One
-// that has none for it cannot do it.
+// A benchCase is something to trace, in the syntax of each tracer. A tracer
+// without a program or spec here cannot trace it.
 type benchCase struct {
 	name       string
-	call       string // that is made: see benchCalls
+	call       string // a name in benchmark.calls
 	functions  []string
-	entry, ret bool // the sides that programs are attached to
-	events     int  // for each call; 0: it is rejected
-	bytes      int  // that are recorded, if there are no others
-	unfiltered bool // calls of others are shown, too
+	entry, ret bool // the sides that have programs
+	events     int  // for each call; 0 if it is rejected
+	bytes      int  // the size of the only value that is recorded, or 0
+	unfiltered bool // the tracers show calls of other processes, too
 
 	ours          []string
 	bcc           []string
@@ -26,17 +26,19 @@ type benchCase struct {
 	note          string
 }
 
-// kindSides are the attach kinds that can be asked for, with their return side.
+// kindSides maps each attach kind that a user can choose to the kind of its
+// return side.
 var kindSides = map[compiler.Kind]compiler.Kind{
 	compiler.Fentry: compiler.Fexit, compiler.Kprobe: compiler.Kretprobe,
-	compiler.KprobeMulti: compiler.KretprobeMulti, compiler.Session: compiler.Session,
+	compiler.KprobeMulti: compiler.KretprobeMulti, compiler.KprobeSession: compiler.KprobeSession,
 }
 
-// empties are the programs that do nothing where the case has programs.
+// empties returns programs that do nothing, on the sides that have programs in
+// this case.
 func (c *benchCase) empties(kind compiler.Kind) (all []empty) {
 	for _, fn := range c.functions {
 		switch {
-		case kind == compiler.Session:
+		case kind == compiler.KprobeSession:
 			all = append(all, empty{kind: kind, fn: fn, cancel: !c.ret})
 			continue
 		case c.entry:
@@ -51,7 +53,7 @@ func (c *benchCase) empties(kind compiler.Kind) (all []empty) {
 
 var vfsRead = []string{"vfs_read"}
 
-// rejectedCases are calls that are not to be shown.
+// rejectedCases lists cases whose calls are filtered out.
 var rejectedCases = []benchCase{{
 	name: "scalar", call: "read", functions: vfsRead, entry: true,
 	ours:   []string{"vfs_read(count == 123456789)"},
@@ -83,7 +85,25 @@ var rejectedCases = []benchCase{{
 	kfunc:  `kretfunc:vfs_read /retval == 4242/ { printf("vfs_read %d\n", retval); }`,
 }}
 
-// scalarCase is the smallest event.
+// countedCases lists cases whose calls are counted by key in the kernel.
+var countedCases = []benchCase{{
+	name: "number", call: "read", functions: vfsRead, entry: true, unfiltered: true,
+	ours:   []string{"vfs_read(count, count())"},
+	kprobe: `kprobe:vfs_read { @[arg2] = count(); }`,
+	kfunc:  `kfunc:vfs_read { @[args->count] = count(); }`,
+}, {
+	name: "comm", call: "read", functions: vfsRead, entry: true, unfiltered: true,
+	ours:   []string{"vfs_read($comm, count())"},
+	kprobe: `kprobe:vfs_read { @[comm] = count(); }`,
+	kfunc:  `kfunc:vfs_read { @[comm] = count(); }`,
+}, {
+	name: "histogram", call: "read", functions: vfsRead, entry: true, unfiltered: true,
+	ours:   []string{"vfs_read(hist(count))"},
+	kprobe: `kprobe:vfs_read { @ = hist(arg2); }`,
+	kfunc:  `kfunc:vfs_read { @ = hist(args->count); }`,
+}}
+
+// scalarCase has the smallest event.
 var scalarCase = benchCase{
 	name: "scalar", call: "read", functions: vfsRead, entry: true, events: 1,
 	ours:   []string{"vfs_read(count == 1)"},
@@ -92,7 +112,8 @@ var scalarCase = benchCase{
 	kfunc:  `kfunc:vfs_read /args->count == 1/ { printf("vfs_read %d\n", args->count); }`,
 }
 
-// taskCase is an event with so many bytes of a task_struct.
+// taskCase returns a case whose event has the given number of bytes of a
+// task_struct.
 func taskCase(name string, bytes int) benchCase {
 	return benchCase{
 		name: name, call: "getpgid", functions: []string{"security_task_getpgid"}, entry: true, events: 1, bytes: bytes,
@@ -100,7 +121,7 @@ func taskCase(name string, bytes int) benchCase {
 	}
 }
 
-// acceptedCases are calls that are shown, in an event each.
+// acceptedCases lists cases whose calls are shown, each in one event.
 var acceptedCases = []benchCase{
 	scalarCase,
 	peered(taskCase("256B", 256), `%s:security_task_getpgid { printf("security_task_getpgid %%r\n", buf(%s, 200)); }`,
@@ -114,7 +135,8 @@ func (c benchCase) withBCC(specs ...string) benchCase {
 	return c
 }
 
-// peered is a case with a program for bpftrace, to which the argument is given.
+// peered adds programs for bpftrace to a case. The format of program takes the
+// attach kind and the argument.
 func peered(c benchCase, program, note string) benchCase {
 	c.kprobe = fmt.Sprintf(program, "kprobe", "arg0")
 	c.kfunc = fmt.Sprintf(program, "kfunc", "args->p")
@@ -122,12 +144,13 @@ func peered(c benchCase, program, note string) benchCase {
 	return c
 }
 
-// wholeCase is everything that there is to show of a call.
+// wholeCase shows everything that the tracers can show of a call.
 var wholeCase = benchCase{
 	name: "vfs_read", call: "read", functions: vfsRead, entry: true, ret: true, events: 2, unfiltered: true,
 	ours: []string{"vfs_read"},
 	bcc:  []string{"vfs_read"},
-	// Calls of others would cost bpftrace half a million instructions for each event that it prints of them.
+	// Without the condition, each event of another process's call would cost
+	// bpftrace half a million instructions.
 	kprobe: `kprobe:vfs_read /arg2 == 1/ { printf("vfs_read %r %d\n", buf(arg0, 200), arg2); }
 		kretprobe:vfs_read /retval == 1/ { printf("vfs_read %d\n", retval); }`,
 	kfunc: `kfunc:vfs_read /args->count == 1/ { printf("vfs_read %r %d\n", buf(args->file, 200), args->count); }
@@ -135,7 +158,7 @@ var wholeCase = benchCase{
 	note: "bpftrace copies 200 bytes of struct file, the most that it can",
 }
 
-// pairedCases have values of the entry kept until the return.
+// pairedCases lists cases that keep values of the entry until the return.
 var pairedCases = []benchCase{{
 	name: "pair", call: "read", functions: vfsRead, entry: true, ret: true, events: 1,
 	ours: []string{"vfs_read(count == 1, file->f_mode, return == 1)"},
@@ -153,7 +176,7 @@ var pairedCases = []benchCase{{
 	note:   "bpftrace and bcc do not tell calls of one thread apart, and bcc looks at one caller only",
 }}
 
-// stackProgram is the nearest that bpftrace has to a stack.
+// stackProgram is the bpftrace program that is nearest to a stack.
 const stackProgram = `
 	ENTRY:ksys_read { @outer[tid] = COUNT; }
 	ENTRY:vfs_read /@outer[tid]/ { @inner[tid] = COUNT; }
@@ -166,7 +189,7 @@ const stackProgram = `
 	RETURN:ksys_read { if (@shown[tid]) { printf("ksys_read %d\n", retval); } delete(@outer[tid]); delete(@shown[tid]); }
 `
 
-// fileCase is a whole structure.
+// fileCase records a whole structure.
 var fileCase = benchCase{
 	name: "struct-file", call: "read", functions: vfsRead, entry: true, events: 1,
 	ours: []string{"vfs_read(count == 1, file)"},

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/e2e/bench"
 	"github.com/ksnoop/ksnoop/e2e/guest"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestGuestBench runs in the machines that TestBench boots.
@@ -26,19 +26,20 @@ func TestGuestBench(t *testing.T) {
 	newBenchmark(t).run(t)
 }
 
-// rowMark begins the lines of the guest that are rows.
+// rowMark begins the lines of the guest's output that are rows.
 const rowMark = "bench row "
 
-// A benchmark measures, in a machine in which a nanosecond is an instruction.
+// A benchmark measures costs in a machine in which a nanosecond is one
+// instruction.
 type benchmark struct {
 	*kernel
 	release string
-	calls   map[string]func() // that are made: of functions of which nobody else makes as many
-	noBCC   string            // why it cannot be compared with; empty: it can
+	calls   map[string]func() // calls to measure; nothing else calls their functions as often
+	noBCC   string            // why bcc cannot be compared; empty if it can
 }
 
 func newBenchmark(t *testing.T) *benchmark {
-	newMeter(t) // this thread is the one that calls
+	newMeter(t) // this thread makes the calls
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
 	null, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
@@ -50,7 +51,7 @@ func newBenchmark(t *testing.T) *benchmark {
 	}}
 }
 
-// A benchStep prints the rows of a group.
+// A benchStep prints the rows of one group.
 type benchStep struct {
 	name string
 	run  func(t *testing.T)
@@ -59,7 +60,10 @@ type benchStep struct {
 func (b *benchmark) steps() (all []benchStep) {
 	add := func(name string, run func(t *testing.T)) { all = append(all, benchStep{name, run}) }
 	for _, c := range rejectedCases {
-		add("rejected/"+c.name, func(t *testing.T) { b.rejected(t, c) })
+		add("rejected/"+c.name, func(t *testing.T) { b.silent(t, "rejected", c) })
+	}
+	for _, c := range countedCases {
+		add("counted/"+c.name, func(t *testing.T) { b.silent(t, "counted", c) })
 	}
 	for _, c := range acceptedCases {
 		add("accepted/"+c.name, func(t *testing.T) {
@@ -68,14 +72,17 @@ func (b *benchmark) steps() (all []benchStep) {
 	}
 	add("accepted/struct-file", func(t *testing.T) { b.accepted(t, "accepted", fileCase, compiler.Fentry) })
 	add("whole", func(t *testing.T) {
-		b.accepted(t, "whole", wholeCase, compiler.Fentry, compiler.Kprobe, compiler.Session)
+		b.accepted(t, "whole", wholeCase, compiler.Fentry, compiler.Kprobe, compiler.KprobeSession)
 	})
 	for _, c := range pairedCases {
-		add("paired/"+c.name, func(t *testing.T) { b.accepted(t, "paired", c, compiler.Fentry, compiler.Kprobe) })
+		add("paired/"+c.name, func(t *testing.T) { b.accepted(t, "paired", c, b.pairing()...) })
 	}
 	for _, c := range []benchCase{scalarCase, fileCase} {
-		add("json/"+c.name, func(t *testing.T) { b.json(t, c) })
+		add("formats/"+c.name, func(t *testing.T) { b.formats(t, c) })
 	}
+	add("live", func(t *testing.T) { b.live(t, scalarCase) })
+	add("record", func(t *testing.T) { b.record(t, scalarCase) })
+	add("flood", func(t *testing.T) { b.flood(t, wholeCase) })
 	add("idle", b.idle)
 	for _, n := range startSizes {
 		add(fmt.Sprintf("start/%d", n), func(t *testing.T) { b.start(t, n) })
@@ -93,7 +100,7 @@ func (b *benchmark) run(t *testing.T) {
 	}
 }
 
-// row says a row to the host.
+// row prints a row for the host to read.
 func (b *benchmark) row(t *testing.T, r bench.Row) {
 	r.Kernel, r.Ours = b.release, math.Round(r.Ours)
 	if strings.HasPrefix(b.release, oneKernel+".") {
@@ -107,13 +114,18 @@ func (b *benchmark) row(t *testing.T, r bench.Row) {
 	fmt.Printf("\n%s%s\n", rowMark, text)
 }
 
-// budgets are those of the rows that have one, on oneKernel.
+// budgets lists the budgets of rows on oneKernel. Other rows have none.
 var budgets = map[string]*bench.Budget{
 	"rejected/member/fentry":       {Max: 1.15, Of: bench.Empty},
 	"rejected/member/kprobe":       {Max: 1.3, Of: bench.Empty},
 	"rejected/member/kprobe.multi": {Max: 1.4, Of: bench.Empty},
 	"accepted/256B/fentry":         {Max: 550},
-	"whole/vfs_read/fentry":        {Max: 2500},
+	"whole/vfs_read/fentry":        {Max: 1200},
+	"paired/pair/fentry":           {Max: 750},
+	"live/scalar/call":             {Max: 700},
+	"live/scalar/tracer":           {Max: 6000},
+	"flood/vfs_read/record":        {Max: 400},
+	"record/scalar":                {Max: mostRecorded},
 	"user/scalar/text":             {Max: 6000},
 	"user/scalar/json":             {Max: 8000},
 	"user/struct-file/text":        {Max: 40000},
@@ -124,19 +136,28 @@ var budgets = map[string]*bench.Budget{
 	"idle/instructions":            {Max: 10e6}, // 10 ms
 }
 
-// has says whether this kernel has an attach kind.
+// has reports whether this kernel has an attach kind.
 func (b *benchmark) has(kind compiler.Kind) bool {
 	f := b.target().Features
 	switch kind {
 	case compiler.KprobeMulti:
 		return f.KprobeMulti
-	case compiler.Session:
+	case compiler.KprobeSession:
 		return f.SessionIsReturn != 0
 	}
 	return true
 }
 
-// peers measures the peers. What does not work has no figure.
+// pairing returns the attach kinds that join entries and returns on this kernel.
+func (b *benchmark) pairing() []compiler.Kind {
+	kinds := []compiler.Kind{compiler.Fentry, compiler.Kprobe, compiler.KprobeSession}
+	if b.target().Features.Preemptible {
+		return kinds[1:]
+	}
+	return kinds
+}
+
+// peers measures the peers. A peer that does not work gets no figure.
 func (b *benchmark) peers(t *testing.T, c *benchCase, format ...string) map[bench.Column]toll {
 	tolls := map[bench.Column]toll{}
 	measure := func(column bench.Column, i invocation) {
@@ -157,12 +178,13 @@ func (b *benchmark) peers(t *testing.T, c *benchCase, format ...string) map[benc
 	return tolls
 }
 
-// empty is what programs that do nothing add to the call.
+// empty returns the instructions that programs that do nothing add to the call.
 func (b *benchmark) empty(t *testing.T, c *benchCase, kind compiler.Kind) float64 {
 	return b.meter(c, false).added(t, func() func() error { return attachEmpty(t, c.empties(kind)) })
 }
 
-// bare is what a program adds that records so many bytes and nothing else.
+// bare returns the instructions that a program adds that only records the given
+// number of bytes.
 func (b *benchmark) bare(t *testing.T, c *benchCase) float64 {
 	return b.meter(c, true).added(t, func() func() error {
 		detach := attachBare(t, c.functions[0], c.bytes)
@@ -171,18 +193,18 @@ func (b *benchmark) bare(t *testing.T, c *benchCase) float64 {
 	})
 }
 
-// rejected prints a row for each attach kind.
-func (b *benchmark) rejected(t *testing.T, c benchCase) {
+// silent prints a row for each attach kind of a case without events.
+func (b *benchmark) silent(t *testing.T, group string, c benchCase) {
 	peers := column(b.peers(t, &c), func(c toll) float64 { return c.kernel })
-	for _, kind := range compiler.ForcedKinds() {
+	for _, kind := range resolve.ForcedKinds() {
 		if b.has(kind) {
-			b.kernelSide(t, "rejected", &c, kind, peers)
+			b.kernelSide(t, group, &c, kind, peers)
 		}
 	}
 }
 
-// accepted prints a row for each attach kind, and what user space does with the
-// events, which does not depend on it.
+// accepted prints a row for each attach kind, and one for user space's work
+// with the events, which does not depend on the kind.
 func (b *benchmark) accepted(t *testing.T, group string, c benchCase, kinds ...compiler.Kind) {
 	peers := b.peers(t, &c)
 	if c.bytes > 0 {
@@ -195,7 +217,7 @@ func (b *benchmark) accepted(t *testing.T, group string, c benchCase, kinds ...c
 		}
 		of := b.kernelSide(t, group, &c, kind, column(peers, func(c toll) float64 { return c.kernel }))
 		if i == 0 {
-			cost, c.note = of, "" // it is said once
+			cost, c.note = of, "" // the note appears once
 		}
 	}
 	b.userSide(t, &c, "text", cost, peers)
@@ -219,18 +241,26 @@ func (b *benchmark) userSide(t *testing.T, c *benchCase, format string, cost tol
 		Peers: column(peers, func(c toll) float64 { return c.user })})
 	b.row(t, bench.Row{Name: "user-paced" + name, Unit: "per event", Ours: cost.paced,
 		Peers: column(peers, func(c toll) float64 { return c.paced })})
+	all := func(toll toll) float64 { return toll.kernel/float64(c.events) + toll.user }
+	b.row(t, bench.Row{Name: "event" + name, Unit: "per event", Ours: all(cost), Peers: column(peers, all)})
 }
 
-// json prints what user space does where events are JSON.
-func (b *benchmark) json(t *testing.T, c benchCase) {
-	i := ours(&c, "-o", "json")
-	i.marker = regexp.MustCompile(`"type":"event"`)
-	cost, err := b.toll(t, i, &c)
-	require.NoError(t, err)
-	b.userSide(t, &c, "json", cost, b.peers(t, &c, "-f", "json"))
+// formats prints the cost of user space when it prints events in another form than
+// text.
+func (b *benchmark) formats(t *testing.T, c benchCase) {
+	for _, format := range []string{"compact", "json"} {
+		i, peers := ours(&c, "-o", format), map[bench.Column]toll(nil)
+		if format == "json" {
+			i.marker = regexp.MustCompile(`"type":"event"`)
+			peers = b.peers(t, &c, "-f", "json")
+		}
+		cost, err := b.toll(t, i, &c)
+		require.NoError(t, err)
+		b.userSide(t, &c, format, cost, peers)
+	}
 }
 
-// column is one of the figures of each tracer.
+// column returns one figure of each tracer, selected by of.
 func column(tolls map[bench.Column]toll, of func(toll) float64) map[bench.Column]float64 {
 	figures := map[bench.Column]float64{}
 	for column, cost := range tolls {

@@ -13,7 +13,7 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/bench"
 )
 
-// idleTime is how long tracers are left alone.
+// idleTime is how long tracers run while nothing happens.
 const idleTime = 10 * time.Second
 
 // idle prints what tracers do while nothing happens.
@@ -29,7 +29,7 @@ func (b *benchmark) idle(t *testing.T) {
 	b.row(t, bench.Row{Name: "idle/instructions", Unit: "in 10 s", Ours: worked, Peers: work})
 }
 
-// idle leaves a tracer alone, once it is attached, and ends it.
+// idle waits until a tracer is attached, lets it run for idleTime and ends it.
 func (s *subject) idle(t *testing.T) (woken, worked float64) {
 	require.NoError(t, s.attached())
 	s.settle()
@@ -41,7 +41,8 @@ func (s *subject) idle(t *testing.T) (woken, worked float64) {
 	return woken, worked
 }
 
-// switches is how often the threads of a process have waited for something.
+// switches returns how often the threads of a process have waited for
+// something.
 func switches(t *testing.T, s *subject) (n float64) {
 	dir := fmt.Sprintf("/proc/%d/task", s.cmd.Process.Pid)
 	threads, err := os.ReadDir(dir)

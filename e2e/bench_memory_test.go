@@ -17,8 +17,8 @@ func peakRSS(t *testing.T, s *subject) float64 {
 	return numberIn(t, fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid), "VmHWM:") * 1024
 }
 
-// kernelMemory is what BPF objects take that were not there before, and the
-// buffers that a process shares with the kernel.
+// kernelMemory returns the memory of BPF objects that did not exist before, in
+// bytes, including the buffers that the process shares with the kernel.
 func (b *benchmark) kernelMemory(t *testing.T, s *subject, before objects) (maps, programs float64) {
 	now := bpfObjects(t)
 	for id := range now.programs.without(before.programs) {
@@ -31,7 +31,7 @@ func (b *benchmark) kernelMemory(t *testing.T, s *subject, before objects) (maps
 		m, err := ebpf.NewMapFromID(ebpf.MapID(id))
 		require.NoError(t, err)
 		size := memlock(t, m.FD())
-		if m.Type() == ebpf.RingBuf { // Linux 6.1 does not count it
+		if m.Type() == ebpf.RingBuf { // Linux 6.1 does not count its memory
 			size = max(size, float64(m.MaxEntries()))
 		}
 		maps += size
@@ -44,7 +44,7 @@ func memlock(t *testing.T, fd int) float64 {
 	return numberIn(t, fmt.Sprintf("/proc/self/fdinfo/%d", fd), "memlock:")
 }
 
-// perfBuffers is the size of the buffers of perf events.
+// perfBuffers returns the size of the buffers of perf events.
 func perfBuffers(t *testing.T, s *subject) (size float64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -59,7 +59,8 @@ func perfBuffers(t *testing.T, s *subject) (size float64) {
 	return size
 }
 
-// numberIn is the number behind a word at the beginning of a line.
+// numberIn returns the number after a word at the beginning of a line in the
+// named file.
 func numberIn(t *testing.T, name, word string) float64 {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)

@@ -16,24 +16,25 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/bench"
 )
 
-// startSizes are how many functions are traced, of which one is called.
+// startSizes lists how many functions are traced. One of them is called.
 var startSizes = []int{1, 25, 500}
 
-// What peers have room for.
+// The numbers of functions that the peers can trace.
 const (
 	bccFunctions      = 64
-	bpftraceFunctions = 25 // it takes more, but minutes to compile them
+	bpftraceFunctions = 25 // it accepts more, but takes minutes to compile them
 )
 
-// A startToll is what a tracer has cost from its exec on.
+// A startToll is what a tracer costs from its exec on.
 type startToll struct {
 	attached, event float64 // instructions of the machine until then
 	process         float64 // instructions of the process until it was attached
-	rss             float64 // bytes, at the most
+	ended           float64 // instructions of the machine from SIGINT until the process has ended
+	rss             float64 // the peak, in bytes
 	maps, programs  float64 // bytes in the kernel
 }
 
-// start prints the rows of n functions.
+// start prints the rows for n functions.
 func (b *benchmark) start(t *testing.T, n int) {
 	functions := append([]string{"null_lseek"}, b.plainFunctions(t)[:n-1]...)
 	cost, err := b.startToll(t, invocation{path: "/bin/ksnoop", args: append([]string{"trace"}, functions...), tells: true})
@@ -60,7 +61,7 @@ func (b *benchmark) start(t *testing.T, n int) {
 func bpftraceStart(kind string, functions []string) invocation {
 	places := kind + strings.Join(functions, ","+kind)
 	i := bpftrace(nil, "-B", "line", "-e", places+` { printf("%s called\n", probe); }`)
-	i.env = nil // the buffers that it has by itself
+	i.env = nil // the buffers have their default size
 	return i
 }
 
@@ -72,6 +73,7 @@ func (b *benchmark) startRows(t *testing.T, n int, cost startToll, peers map[ben
 		{"start/attached", "instructions", func(c startToll) float64 { return c.attached }},
 		{"start/attached-process", "instructions", func(c startToll) float64 { return c.process }},
 		{"start/event", "instructions", func(c startToll) float64 { return c.event }},
+		{"start/ended", "instructions", func(c startToll) float64 { return c.ended }},
 		{"memory/rss", "bytes", func(c startToll) float64 { return c.rss }},
 		{"memory/maps", "bytes", func(c startToll) float64 { return c.maps }},
 		{"memory/programs", "bytes", func(c startToll) float64 { return c.programs }},
@@ -84,8 +86,8 @@ func (b *benchmark) startRows(t *testing.T, n int, cost startToll, peers map[ben
 	}
 }
 
-// startToll starts a tracer and calls null_lseek every millisecond, until it
-// shows that.
+// startToll starts a tracer and calls null_lseek every millisecond until the
+// tracer shows a call.
 func (b *benchmark) startToll(t *testing.T, i invocation) (cost startToll, err error) {
 	before := bpfObjects(t)
 	read, write, err := os.Pipe()
@@ -111,13 +113,16 @@ func (b *benchmark) startToll(t *testing.T, i invocation) (cost startToll, err e
 	}
 	cost.rss = peakRSS(t, s)
 	cost.maps, cost.programs = b.kernelMemory(t, s, before)
+	end := instructions()
 	s.cmd.Process.Signal(os.Interrupt)
-	go io.Copy(io.Discard, read) // or it could not print more
+	go io.Copy(io.Discard, read) // the tracer would block on a full pipe
 	<-s.ended
+	cost.ended = float64(instructions() - end)
 	return cost, nil
 }
 
-// firstEvent is when a tracer has shown a call; 0 if it ends before.
+// firstEvent returns the time when a tracer has shown a call, or 0 if it ends
+// before.
 func firstEvent(output io.Reader) int64 {
 	for lines := bufio.NewScanner(output); lines.Scan(); {
 		if strings.Contains(lines.Text(), "null_lseek") {

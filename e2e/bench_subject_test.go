@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,32 +18,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An invocation is how a tracer is started.
+// An invocation is the command line and environment of a tracer.
 type invocation struct {
 	path   string
 	args   []string
 	env    []string
-	tells  bool           // when it is attached, with an option --ready-fd
+	tells  bool           // it has an option --ready-fd, and writes there when it is attached
 	marker *regexp.Regexp // matches once in each event that it prints
 }
 
-// A subject is a tracer whose costs are measured: a process of its own, which
-// writes to a file.
+// A subject is a tracer whose costs are measured. It runs in its own process
+// and writes to a file.
 type subject struct {
 	invocation
 	cmd    *exec.Cmd
 	out    string
 	ended  chan struct{}
-	ready  *os.File // where it tells
-	busy   bool     // it goes on printing, with nothing to print
+	ready  *os.File // the read end of --ready-fd
+	busy   bool     // it never stops printing, though the calls have ended
 	stderr bytes.Buffer
 }
 
-// watchInterval is how often a subject is looked at while it works alone. It is
-// long for any event.
+// watchInterval is the time between two checks of a subject that works alone.
+// No event takes as long.
 const watchInterval = 20 * time.Millisecond
 
-// restless is how many such intervals are more than any work takes.
+// restless is a number of such intervals in which any work is done.
 const restless = 500
 
 // start starts a tracer that writes to a file.
@@ -70,7 +69,7 @@ func (s *subject) run(t *testing.T, stdout *os.File) {
 	}
 	require.NoError(t, s.cmd.Start())
 	go func() {
-		s.cmd.Wait() // its status is looked at when it has ended
+		s.cmd.Wait() // failure reads the status from ProcessState
 		close(s.ended)
 	}()
 	t.Cleanup(func() { s.cmd.Process.Kill() })
@@ -80,7 +79,7 @@ func (s *subject) run(t *testing.T, stdout *os.File) {
 func (s *subject) attached() error {
 	if s.ready != nil {
 		defer s.ready.Close()
-		if n, _ := s.ready.Read(make([]byte, 2)); n == 1 { // not a read that is traced
+		if n, _ := s.ready.Read(make([]byte, 2)); n == 1 { // count 2, because reads with count 1 are traced
 			return nil
 		}
 		<-s.ended
@@ -97,30 +96,30 @@ func (s *subject) attached() error {
 	return nil
 }
 
-// waits says whether it waits for events, before which the peers have attached
-// everything. It looks without a call of vfs_read: one that prints all of them
-// would have more to print with each look than it can until the next, and never
-// wait.
+// waits reports whether the tracer waits for events. The peers attach
+// everything before they do. It does not call vfs_read, because a tracer that
+// prints all calls of vfs_read would get more to print with each check and
+// never wait.
 func (s *subject) waits() bool {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/syscall", s.cmd.Process.Pid), unix.O_RDONLY, 0)
-	if err != nil { // it has ended
+	if err != nil { // the tracer has ended
 		return false
 	}
 	defer unix.Close(fd)
 	text := make([]byte, 32)
 	n, _ := unix.Readv(fd, [][]byte{text})
 	number, _, _ := strings.Cut(string(text[:max(n, 0)]), " ")
-	return number == fmt.Sprint(unix.SYS_EPOLL_WAIT)
+	return number == fmt.Sprint(epollWait)
 }
 
-// failure is why it has ended.
+// failure returns an error with the reason why the tracer has ended.
 func (s *subject) failure() error {
 	said, _ := os.ReadFile(s.out)
 	lines := strings.Split(strings.TrimSpace(s.stderr.String()+string(said)), "\n")
 	return fmt.Errorf("%s: %v: %s", filepath.Base(s.path), s.cmd.ProcessState, lines[0])
 }
 
-// pause stops it, so that what it does is not measured with a call.
+// pause stops the tracer, so that its own work is not measured with a call.
 func (s *subject) pause() {
 	s.cmd.Process.Signal(syscall.SIGSTOP)
 	for !s.stopped() {
@@ -139,14 +138,15 @@ func (s *subject) stopped() bool {
 	return true
 }
 
-// resume lets it go on, and waits until it has nothing more to print.
+// resume continues the tracer and waits until it has nothing more to print.
 func (s *subject) resume() {
 	s.cmd.Process.Signal(syscall.SIGCONT)
 	s.settle()
 }
 
-// settle waits for that. What is still printed after many times the work of a
-// flood is about calls that others make all the time.
+// settle waits until the output no longer grows. It sets busy if it still grows
+// after many times the duration of a flood: other processes then make such
+// calls all the time.
 func (s *subject) settle() {
 	for range restless {
 		size := s.printed()
@@ -173,8 +173,9 @@ func (s *subject) printed() int64 {
 	return info.Size()
 }
 
-// instructions is how many it has used, in user mode and in the kernel: the
-// CPU clock of the process, see the meter's.
+// instructions returns the number of instructions that the process has
+// executed, in user mode and in the kernel. It reads the process's CPU clock;
+// see the function instructions.
 func (s *subject) instructions() int64 {
 	const sched = 2
 	var ts unix.Timespec
@@ -182,22 +183,47 @@ func (s *subject) instructions() int64 {
 	return ts.Nano()
 }
 
-// lost is what tracers say of events that they have lost.
+// lost matches the messages of tracers about lost events.
 var lost = regexp.MustCompile(`(?i)\blost \d+`)
 
-// end ends it and returns how many events it has printed.
+// end ends the tracer and returns how many events it has printed. It must not have
+// lost any.
 func (s *subject) end() (events int, err error) {
-	s.cmd.Process.Signal(os.Interrupt)
-	<-s.ended
-	said, err := os.ReadFile(s.out)
+	said, err := s.stop()
+	if err == nil && lost.MatchString(s.stderr.String()+string(said)) {
+		err = s.failure()
+	}
 	if err != nil {
 		return 0, err
 	}
-	if s.busy {
-		return 0, fmt.Errorf("%s does not come to rest", s.path)
+	return s.count(said)
+}
+
+// finish ends the tracer and returns how many events it has printed.
+func (s *subject) finish() (events int, err error) {
+	said, err := s.stop()
+	if err != nil {
+		return 0, err
 	}
-	if !s.cmd.ProcessState.Success() || lost.MatchString(s.stderr.String()+string(said)) {
-		return 0, errors.Join(err, s.failure())
-	}
+	return s.count(said)
+}
+
+func (s *subject) count(said []byte) (int, error) {
 	return len(s.marker.FindAllIndex(said, -1)), os.Remove(s.out)
+}
+
+// stop ends the tracer and returns what it has printed.
+func (s *subject) stop() (said []byte, err error) {
+	s.cmd.Process.Signal(os.Interrupt)
+	<-s.ended
+	said, err = os.ReadFile(s.out)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.busy:
+		return nil, fmt.Errorf("%s does not come to rest", s.path)
+	case !s.cmd.ProcessState.Success():
+		return nil, s.failure()
+	}
+	return said, nil
 }

@@ -28,26 +28,26 @@ var (
 	steps   = flag.String("steps", "", "the steps of TestBench to run, a regular expression: see benchmark.steps")
 )
 
-// benchKernels are where the costs are measured.
-var benchKernels = []string{"6.1", "6.12"}
+// benchKernels lists the kernels on which the costs are measured.
+var benchKernels = []string{"6.1", "6.12", "newest"}
 
-// Where the peers are on Debian, and in the guest.
+// The paths of the peers on Debian, and in the guest.
 const (
 	bccPath      = "/usr/sbin/ksnoop"
 	bpftracePath = "/usr/bin/bpftrace"
 )
 
-// TestBench prints what tracing costs beside what it costs with empty programs,
-// bcc's ksnoop and bpftrace: in virtual machines in which a nanosecond is an
-// instruction, so that load changes nothing.
+// TestBench prints the costs of tracing beside those of empty programs, bcc's
+// ksnoop and bpftrace. It runs in virtual machines in which a nanosecond is one
+// instruction, so that load does not change the figures.
 func TestBench(t *testing.T) {
 	if *results == "" {
 		t.Skip("measures for minutes: -results says where the table goes")
 	}
-	requireMachine(t)
-	qemu, err := vm.QEMU(t.Context())
+	requireMachine(t, vm.AMD64)
+	qemu, err := vm.QEMU(t.Context(), vm.AMD64)
 	require.NoError(t, err)
-	files := append(guestFiles(t), peerFiles(t)...)
+	files := append(guestFiles(t, vm.AMD64), peerFiles(t)...)
 	rows := make([][]bench.Row, len(benchKernels)+1)
 	t.Run("kernels", func(t *testing.T) {
 		for i, line := range benchKernels {
@@ -61,13 +61,12 @@ func TestBench(t *testing.T) {
 	writeResults(t, slices.Concat(rows...))
 }
 
-// benchKernel boots a kernel and returns the rows that it says.
+// benchKernel boots a kernel and returns the rows that the guest prints.
 func benchKernel(t *testing.T, line string, m vm.Machine) (rows []bench.Row) {
-	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
-	kernel, err := vm.NewCache().Kernel(t.Context(), vm.Matrix[i])
+	kernel, err := fetchKernel(suiteOf(vm.AMD64, line))
 	require.NoError(t, err)
-	m.Kernel, m.Icount, m.Args = kernel, true, append(guestArgs("^TestGuestBench$"), "-steps="+*steps)
-	m.Memory = 2048 // with the peers, whose libraries have 200 MB
+	m.Kernel, m.Icount, m.Args = kernel, true, append(guestArgs("-test.run=^TestGuestBench$"), "-steps="+*steps)
+	m.Memory = 2048 // the peers' libraries take 200 MB
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
 	var output bytes.Buffer
@@ -86,15 +85,15 @@ func benchKernel(t *testing.T, line string, m vm.Machine) (rows []bench.Row) {
 	return rows
 }
 
-// peerFiles are the peers, installed if they are missing, with the libraries
-// that they need.
+// peerFiles returns the peers, installed if they are missing, with the
+// libraries that they need.
 func peerFiles(t *testing.T) (files []vm.File) {
 	for path, name := range map[string]string{bccPath: "libbpf-tools", bpftracePath: "bpftrace"} {
 		_, err := vm.Install(t.Context(), path, name)
 		require.NoError(t, err)
 		for _, file := range append(libraries(t, path), path) {
 			f := vm.File{Path: file[1:], Source: file}
-			if !slices.Contains(files, f) {
+			if !slices.ContainsFunc(files, func(other vm.File) bool { return other.Path == f.Path }) {
 				files = append(files, f)
 			}
 		}
@@ -102,7 +101,7 @@ func peerFiles(t *testing.T) (files []vm.File) {
 	return files
 }
 
-// libraries are what a program is linked with, the dynamic linker among them.
+// libraries lists the libraries of a program, including the dynamic linker.
 func libraries(t *testing.T, path string) (files []string) {
 	out, err := exec.CommandContext(t.Context(), "ldd", path).Output()
 	require.NoError(t, err)
@@ -114,7 +113,8 @@ func libraries(t *testing.T, path string) (files []string) {
 	return files
 }
 
-// sizeRow is the size of the programs with all libraries that they need.
+// sizeRow returns the row with the sizes of the programs, including all
+// libraries that they need.
 func sizeRow(t *testing.T, files []vm.File) bench.Row {
 	i := slices.IndexFunc(files, func(f vm.File) bool { return f.Path == "bin/ksnoop" })
 	sizes := map[bench.Column]float64{}

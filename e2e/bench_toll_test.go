@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// pages are of the ring buffers, for each CPU: room for what a flood writes, and
-// not so much more that the second one finds memory that is touched first.
+// pages is the size of the ring buffer for each CPU. It has room for the events
+// of a flood. A much larger one would have pages that the second flood is the
+// first to touch.
 const pages = 512
 
 func ours(c *benchCase, args ...string) invocation {
@@ -29,7 +30,8 @@ func bpftrace(functions []string, args ...string) invocation {
 		env: []string{fmt.Sprintf("BPFTRACE_PERF_RB_PAGES=%d", pages), "BPFTRACE_STRLEN=200"}}
 }
 
-// eventsOf matches once in each event of functions, in the text of any tracer.
+// eventsOf returns a pattern that matches once in each event of functions, in
+// the output of any tracer.
 func eventsOf(functions []string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(` + strings.Join(functions, "|") + `)[( ]`)
 }
@@ -38,19 +40,19 @@ func eventsOf(functions []string) *regexp.Regexp {
 type toll struct {
 	kernel float64 // added to a call
 	user   float64 // for each event, by the tracer's process
-	paced  float64 // the same when it is woken for each event
+	paced  float64 // the same when each event wakes the tracer
 }
 
-// pacedCalls are made with so much time between them that each event is
-// printed before the next comes.
+// pacedCalls is the number of calls that are made one every pace, so that each
+// event is printed before the next call.
 const (
 	pacedCalls = 50
 	pace       = 5 * time.Millisecond
 )
 
-// toll measures a tracer: what it adds to calls while it is stopped itself, and
-// then what it does with their events. All of them must be shown: one that
-// loses events saves the work.
+// toll measures a tracer: what it adds to calls while its process is stopped,
+// and then what it does with their events. It requires that all events are
+// shown, because a tracer that loses events saves the work.
 func (b *benchmark) toll(t *testing.T, i invocation, c *benchCase) (cost toll, err error) {
 	m := b.meter(c, c.events > 0)
 	s := i.start(t)
@@ -58,7 +60,8 @@ func (b *benchmark) toll(t *testing.T, i invocation, c *benchCase) (cost toll, e
 		return toll{}, err
 	}
 	flood := m.loops * m.calls * c.events
-	for range 2 { // in the first round memory is touched for the first time
+	for range 2 { // the first round touches memory for the first time, and makes ksnoop read symbols
+		s.rest()
 		s.pause()
 		before := s.instructions()
 		spin()
@@ -100,19 +103,20 @@ func (b *benchmark) tryBCC(t *testing.T) {
 	}
 }
 
-// meter counts the calls of a case: fewer if there must be room for events.
+// meter returns a meter for the calls of a case. few makes it use fewer calls,
+// so that there is room for their events.
 func (b *benchmark) meter(c *benchCase, few bool) *meter {
-	m := &meter{call: b.calls[c.call], loops: 201, calls: 100}
+	m := &meter{call: b.calls[c.call], loops: 201, calls: 100, alone: true}
 	if few {
 		m.loops, m.calls = 11, 20
 	}
 	spin()
-	m.nothing = m.median() // in loops of the same length: looking at the clock takes a share of each call
+	m.nothing = m.median() // in loops of the same length, because reading the clock takes a share of each call
 	return m
 }
 
-// spin passes the time in which the Go runtime's own thread looks after this
-// process every 20 microseconds: it does so after each sleep, then ever less.
+// spin waits until the Go runtime's own thread checks this process less often.
+// It does so every 20 microseconds after each sleep, then ever less.
 func spin() {
 	for end := instructions() + 25*time.Millisecond.Nanoseconds(); instructions() < end; {
 	}

@@ -3,60 +3,90 @@
 package e2e
 
 import (
+	"debug/elf"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
-// The programs that tests run are built once for all of them.
+// The programs that tests run are built once for all of them, for each
+// architecture. They depend on nothing but the sources: the test binary in the guest is
+// not the one that go test has built, which may have the paths of this machine.
 var (
-	builtKsnoop = sync.OnceValues(func() (string, error) { return build("ksnoop", "build", "../cmd/ksnoop") })
-	builtTest   = sync.OnceValues(func() (string, error) { return build("e2e.test", "test", "-c", ".") })
+	builtKsnoop = eachArch(func(a vm.Arch) (string, error) {
+		return build(a, "ksnoop", "build", []string{"-tags", tags}, "../cmd/ksnoop")
+	})
+	builtCommands = eachArch(func(a vm.Arch) (string, error) { return build(a, "commands", "build", nil, "./commands") })
+	builtGotest   = eachArch(func(a vm.Arch) (string, error) { return build(a, "gotest", "build", nil, "./gotest") })
+	builtTest     = eachArch(func(a vm.Arch) (string, error) {
+		return build(a, "e2e.test", "test", []string{"-c", "-vet=off"}, ".")
+	})
 )
+
+// A program returns the path of a program built for an architecture.
+type program func(vm.Arch) (string, error)
+
+// eachArch returns a program that is built at most once for each architecture.
+func eachArch(build program) program {
+	var paths sync.Map
+	return func(a vm.Arch) (string, error) {
+		once, _ := paths.LoadOrStore(a, sync.OnceValues(func() (string, error) { return build(a) }))
+		return once.(func() (string, error))()
+	}
+}
 
 // built returns the path of a program.
-func built(t *testing.T, program func() (string, error)) string {
+func built(t *testing.T, p program, a vm.Arch) string {
 	t.Helper()
-	file, err := program()
+	file, err := p(a)
 	require.NoError(t, err)
 	return file
 }
 
-// scratch is the directory of the programs that are built.
+// scratch is the directory for built programs.
 var scratch string
 
-// build runs go with the flags of a static binary, which depends on nothing but the
-// sources, and a verb's own arguments. It returns the path of the program.
-func build(name, verb string, args ...string) (string, error) {
+// build runs a go command that builds a static program, and returns its path.
+func build(a vm.Arch, name, verb string, flags []string, source string) (string, error) {
 	if err := dependOnSources(); err != nil {
 		return "", err
 	}
-	file := filepath.Join(scratch, name)
-	flags := []string{verb, "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file}
-	for _, p := range strings.Fields(cold) {
-		flags = append(flags, "-gcflags="+p+"=-l")
-	}
-	cmd := exec.Command("go", append(flags, args...)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	file := filepath.Join(scratch, name+"-"+string(a))
+	args := slices.Concat([]string{verb, "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file}, flags, []string{source})
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+string(a))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", cmd, err, out)
 	}
 	return file, nil
 }
 
-// cold is the packages that need not be fast, as in the Makefile.
-const cold = "fmt reflect time regexp/... github.com/cilium/ebpf/asm github.com/ksnoop/ksnoop/compiler/..."
+// isStatic reports whether a program needs no dynamic linker.
+func isStatic(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+}
 
-// dependOnSources looks at every source of the module. go test remembers what a
-// test has looked at, and does not take the result from its cache when one of
-// those has changed; of the binary that is built here it knows nothing.
+// tags excludes parts of packages that ksnoop does not use, as in the Makefile.
+const tags = "urfave_cli_no_docs"
+
+// dependOnSources reads every source file of the module. go test remembers
+// which files a test has opened, and does not use its cached result when one of
+// them has changed. It does not know about the binary that is built here.
 func dependOnSources() error {
 	return filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A call is what an event at return says of both its sides. in and out are
-// equal if the sides belong together: each test chooses values of the entry and
-// of the return that tell its calls apart.
+// A call holds what an event at return shows of both sides. in and out are
+// equal if both sides are of the same call: each test chooses values of the entry and
+// of the return that distinguish its calls.
 type call struct {
 	thread     int
 	id         uint64
@@ -26,9 +26,9 @@ func (c call) String() string {
 	return fmt.Sprintf("call %#x of thread %d from %d to %d (%#x, %#x)", c.id, c.thread, c.start, c.end, c.in, c.out)
 }
 
-// checkCalls finds sides that do not belong together: by their values; and by
-// their times, because calls of one thread, interrupts included, begin and end
-// like parentheses. It returns how many calls lie inside others, by depth.
+// checkCalls finds sides of different calls in one event: by their values, and by
+// their times, because calls of one thread, including interrupts, begin and end
+// like parentheses. It returns how many calls are nested in others, by depth.
 func checkCalls(calls []call) (depths []int, err error) {
 	threads := map[int][]call{}
 	var wrong []error
@@ -53,7 +53,8 @@ func checkCalls(calls []call) (depths []int, err error) {
 }
 
 // checkNesting finds calls of one thread that end after a call in which they
-// began, and shows the depth of each.
+// began or have the same id as that call. It passes the depth of each call to
+// show.
 func checkNesting(calls []call, show func(depth int)) (wrong []error) {
 	slices.SortFunc(calls, func(a, b call) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
@@ -75,7 +76,7 @@ func checkNesting(calls []call, show func(depth int)) (wrong []error) {
 	return wrong
 }
 
-// overlap is the greatest number of calls that were under way at once.
+// overlap returns the greatest number of calls that were active at once.
 func overlap(calls []call) int {
 	var steps []time.Duration // the end of a call is negative
 	for _, c := range calls {

@@ -8,32 +8,35 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+
 	goruntime "runtime"
 	"runtime/debug"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/e2e/script"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 var cycles = flag.Duration("cycles", 0, "attach, detach and kill for so long; 0: a few times")
 
 const (
-	fewCycles  = 8
-	warmCycles = 4 // until all is allocated that stays
+	warmCycles = 4 // until everything permanent is allocated
 	cycleCalls = 50
 )
 
-// testCycles: however often sessions come and go in one process, and however
-// often another ksnoop is killed, nothing stays in the kernel, and nothing in
-// the process.
+func fewCycles() int { return rounds(2, 8) }
+
+// testCycles checks that nothing remains in the kernel or in the process,
+// however often one process starts and ends sessions, and however often another
+// ksnoop is killed.
 func testCycles(t *testing.T, k *kernel) {
-	// As ksnoop does: huge pages would come and go in the resident set.
+	// ksnoop does the same: huge pages would come and go in the resident set.
 	require.NoError(t, unix.Prctl(unix.PR_SET_THP_DISABLE, 1, 0, 0, 0))
 	before, err := script.Objects()
 	require.NoError(t, err)
@@ -54,10 +57,10 @@ func testCycles(t *testing.T, k *kernel) {
 		cycle(n)
 	}
 	warm := held(t)
-	for ; n < warmCycles+fewCycles || time.Since(start) < *cycles; n++ {
+	for ; n < warmCycles+fewCycles() || time.Since(start) < *cycles; n++ {
 		cycle(n)
 	}
-	k.cycle(t, units[compiler.Kprobe]) // removes what a killed one has left in tracefs
+	k.cycle(t, units[compiler.Kprobe]) // removes what a killed ksnoop has left in tracefs
 	left, err := script.AwaitObjects(before)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -66,20 +69,20 @@ func testCycles(t *testing.T, k *kernel) {
 	require.LessOrEqual(t, end.heap, warm.heap+warm.heap/20)
 	require.LessOrEqual(t, end.files, warm.files)
 	require.LessOrEqual(t, end.goroutines, warm.goroutines)
-	if *cycles > 0 { // the resident set takes its time to settle
+	if *cycles > 0 { // the resident set takes time to settle
 		require.LessOrEqual(t, end.resident, warm.resident+warm.resident/20)
 	}
 }
 
-// compile makes a unit that can be loaded many times.
+// compile returns a unit that can be loaded many times.
 func (k *kernel) compile(t *testing.T, attach compiler.Kind, spec string) *compiler.Unit {
-	plan, target := k.resolve(t, attach, spec)
-	unit, err := compiler.Compile(plan.Probes, compiler.Options{RingBytes: 1 << 20, Features: target.Features, Arch: target.Arch})
+	plan := k.resolve(t, attach, spec)
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{RingBytes: 1 << 20})
 	require.NoError(t, err)
 	return unit
 }
 
-// cycle loads, attaches, sees calls and detaches.
+// cycle loads and attaches a unit, checks that it sees calls, and detaches it.
 func (k *kernel) cycle(t *testing.T, unit *compiler.Unit) {
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err)
@@ -92,24 +95,24 @@ func (k *kernel) cycle(t *testing.T, unit *compiler.Unit) {
 	require.GreaterOrEqual(t, seen, cycleCalls)
 }
 
-// killTracer kills a ksnoop that traces.
+// killTracer kills a ksnoop while it traces.
 func killTracer(t *testing.T, attach compiler.Kind) {
 	cmd := exec.Command("/bin/ksnoop", "--attach", string(attach), "vfs_read(return)")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	_, err = bufio.NewReader(stdout).ReadString('\n') // the header: it is attached
+	_, err = bufio.NewReader(stdout).ReadString('\n') // the header, which ksnoop prints once it is attached
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // it was killed, so Wait fails
 }
 
-// footprint is what this process holds; heap and resident are bytes.
+// A footprint is what this process holds. heap and resident are in bytes.
 type footprint struct{ heap, resident, files, goroutines int }
 
 func held(t *testing.T) footprint {
-	goruntime.GC() // what it finds is freed by the next one
+	goruntime.GC() // the next collection frees what this one finds
 	debug.FreeOSMemory()
 	var stats goruntime.MemStats
 	goruntime.ReadMemStats(&stats)

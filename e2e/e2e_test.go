@@ -11,16 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ksnoop/ksnoop/e2e/confine"
 	"github.com/ksnoop/ksnoop/e2e/guest"
-	"github.com/ksnoop/ksnoop/e2e/jq"
 	"github.com/ksnoop/ksnoop/e2e/script"
-	"github.com/ksnoop/ksnoop/e2e/traffic"
 )
 
 var (
 	scripts  = flag.String("scripts", "testdata", "directory of the scripts to run")
 	logs     = flag.String("logs", "", "directory for the output of the guests, to look at while they run")
+	replays  = flag.Bool("replays", false, "record the traces of scripts, replay them and compare what is printed; on with -full on 5.10")
 	prebuilt = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
 )
 
@@ -33,23 +31,14 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	scratch = dir
-	testscript.Main(cleaning{m, dir}, map[string]func(){"as": script.As, "confine": confine.Main, "jq": jq.Main, "traffic": traffic.Main})
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
 }
 
-// cleaning runs the tests, and then removes a directory.
-type cleaning struct {
-	*testing.M
-	dir string
-}
-
-func (c cleaning) Run() int {
-	defer os.RemoveAll(c.dir)
-	return c.M.Run()
-}
-
-// TestGuest runs inside a virtual machine: the tests that trace in their own
-// process, before anything is changed in the system, and the scripts, which
-// TestMatrix has put there.
+// TestGuest runs inside a virtual machine. First it runs the tests that trace
+// in their own process, before anything changes the system, and then the
+// scripts that TestMatrix has put there.
 func TestGuest(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs inside a virtual machine, see TestMatrix")
@@ -62,7 +51,7 @@ func TestGuest(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
-	params, err := script.Params(dir, guestPages)
+	params, err := script.Params(dir, script.Options{Schemas: guestPages, Long: *long, Replay: *replays})
 	require.NoError(t, err)
 	params.Deadline, _ = t.Deadline()
 	testscript.RunT(sequential{t}, params)
@@ -73,7 +62,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sequential runs scripts one after another, in order: they count calls in the
+// sequential runs scripts one after another, because they count calls in the
 // whole system.
 type sequential struct{ *testing.T }
 

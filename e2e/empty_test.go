@@ -15,14 +15,14 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// An empty program is one of an attach kind that does nothing on a function.
+// An empty is a program of an attach kind that does nothing, on a function.
 type empty struct {
 	kind   compiler.Kind
 	fn     string
-	cancel bool // of a session: the return is not to be followed
+	cancel bool // for sessions: the kernel does not follow the return
 }
 
-// emptyOn are programs of several kinds on one function.
+// emptyOn returns programs of several kinds on one function.
 func emptyOn(fn string, kinds ...compiler.Kind) (all []empty) {
 	for _, kind := range kinds {
 		all = append(all, empty{kind: kind, fn: fn})
@@ -48,8 +48,8 @@ func attachEmpty(t *testing.T, programs []empty) (detach func() error) {
 func (e empty) attach(t *testing.T) (link.Link, error) {
 	prog, err := ebpf.NewProgram(e.spec())
 	require.NoError(t, err)
-	defer prog.Close() // the link keeps it
-	multi := link.KprobeMultiOptions{Symbols: []string{e.fn}, Session: e.kind == compiler.Session}
+	defer prog.Close() // the link keeps a reference
+	multi := link.KprobeMultiOptions{Symbols: []string{e.fn}, Session: e.kind == compiler.KprobeSession}
 	switch e.kind {
 	case compiler.Fentry, compiler.Fexit:
 		return link.AttachTracing(link.TracingOptions{Program: prog})
@@ -57,7 +57,7 @@ func (e empty) attach(t *testing.T) (link.Link, error) {
 		return link.Kprobe(e.fn, prog, nil)
 	case compiler.Kretprobe:
 		return link.Kretprobe(e.fn, prog, nil)
-	case compiler.KprobeMulti, compiler.Session:
+	case compiler.KprobeMulti, compiler.KprobeSession:
 		return link.KprobeMulti(prog, multi)
 	case compiler.KretprobeMulti:
 		return link.KretprobeMulti(prog, multi)
@@ -78,7 +78,7 @@ func (e empty) spec() *ebpf.ProgramSpec {
 		ps.Type, ps.AttachType, ps.AttachTo = ebpf.Tracing, ebpf.AttachTraceFExit, e.fn
 	case compiler.KprobeMulti, compiler.KretprobeMulti:
 		ps.AttachType = ebpf.AttachTraceKprobeMulti
-	case compiler.Session:
+	case compiler.KprobeSession:
 		ps.AttachType = ebpf.AttachTraceKprobeSession
 	}
 	return ps

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	together = 50 // of the short tasks
+	together = 50 // short tasks
 	blocked  = 40 // readers
 )
 
-func floodCalls() int { return rounds(100_000, 1_000_000) } // by the default kind
-func kindCalls() int  { return rounds(10_000, 50_000) }     // by each of the others
+func floodCalls() int { return rounds(100_000, 1_000_000) } // with the default kind
+func kindCalls() int  { return rounds(10_000, 50_000) }     // with each of the other kinds
 func shortTasks() int { return rounds(500, 3000) }
 
-// testFlood: every call is accounted for, whatever becomes of it.
+// testFlood checks that every call is accounted for, whether it is shown,
+// filtered or lost.
 func testFlood(t *testing.T, k *kernel) {
 	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls()) })
 	for _, kind := range k.kinds(t) {
@@ -33,45 +34,45 @@ func testFlood(t *testing.T, k *kernel) {
 	t.Run("blocked readers", func(t *testing.T) { traceBlocked(t, k) })
 }
 
-// floodCallsOf makes calls of which one in four is filtered, with room for few
-// events.
+// floodCallsOf makes calls of which one in four is filtered out, with room for
+// few events.
 func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
-	tr := k.trace(t, kind, compiler.Options{Tally: true, RingBytes: 4096}, "null_lseek(offset > 1, offset)")
-	seek(t, 1000) // more than there is room for
+	tr := k.trace(t, kind, compiler.Options{CountCalls: true, RingBytes: 4096}, "null_lseek(offset > 1, offset)")
+	seek(t, 1000) // more calls than there is room for
 	read := tr.readOn(t)
 	seek(t, n-1000)
 	require.NoError(t, tr.Stop())
 	events := <-read
-	tally := tr.tally(t)
+	counts := tr.counts(t)
 	missed := tr.missed(t)
-	t.Logf("%d events; %d missed; %+v", events, missed, tally.Counters)
-	require.Equal(t, uint64(n), tally.Filtered+tally.Matched+missed)
-	require.Equal(t, tally.Matched, tally.Delivered+tally.Lost)
-	require.Equal(t, uint64(events), tally.Delivered)
+	t.Logf("%d events; %d missed; %+v", events, missed, counts.Counters)
+	require.Equal(t, uint64(n), counts.Filtered+counts.Matched+missed)
+	require.Equal(t, counts.Matched, counts.Delivered+counts.Lost)
+	require.Equal(t, uint64(events), counts.Delivered)
 	if missed == 0 {
-		require.Equal(t, uint64(n/2), tally.Matched)
+		require.Equal(t, uint64(n/2), counts.Matched)
 	}
-	require.NotZero(t, tally.Lost, "the ring buffer is to be too small")
-	require.Zero(t, tally.NoRoom+tally.Unreadable+tally.Unpaired)
+	require.NotZero(t, counts.Lost, "the ring buffer is to be too small")
+	require.Zero(t, counts.NoRoom+counts.Unreadable+counts.Unpaired)
 }
 
-// traceShortTasks: what is kept of calls does not depend on how many tasks make
-// them.
+// traceShortTasks checks that there is room to keep calls however many tasks
+// make them.
 func traceShortTasks(t *testing.T, k *kernel) {
-	tr := k.trace(t, "", compiler.Options{Tally: true}, "null_lseek(offset > 1, file->f_mode, return >= 0)")
+	tr := k.trace(t, "", compiler.Options{CountCalls: true}, "null_lseek(offset > 1, file->f_mode, return >= 0)")
 	for range shortTasks() / together {
 		threads(t, together, func(int) error { return seekTo(3) })
 	}
 	events := 0
 	tr.events(t, func(*runtime.Event) { events++ })
-	tally := tr.tally(t)
+	counts := tr.counts(t)
 	require.Equal(t, shortTasks(), events)
-	require.Equal(t, compiler.Counters{Matched: uint64(shortTasks())}, tally.Counters)
+	require.Equal(t, compiler.Counters{Matched: uint64(shortTasks())}, counts.Counters)
 }
 
-// traceBlocked: calls that take long are kept as long.
+// traceBlocked checks that long calls are kept until they return.
 func traceBlocked(t *testing.T, k *kernel) {
-	tr := k.trace(t, "", compiler.Options{Tally: true}, "vfs_read(count == 77, file->f_mode, return == 1)",
+	tr := k.trace(t, "", compiler.Options{CountCalls: true}, "vfs_read(count == 77, file->f_mode, return == 1)",
 		"null_lseek(offset > 1, file->f_mode, return >= 0)")
 	var pipe [2]int
 	require.NoError(t, unix.Pipe2(pipe[:], unix.O_DIRECT)) // one read takes one write
@@ -99,8 +100,8 @@ func traceBlocked(t *testing.T, k *kernel) {
 	require.Equal(t, map[string]int{"vfs_read": blocked, "null_lseek": kindCalls() / 2}, events)
 }
 
-// seek makes calls of null_lseek, which nobody else does here, with offsets from
-// 0 to 3.
+// seek makes n calls of null_lseek, which no other process does here, with
+// offsets from 0 to 3.
 func seek(t *testing.T, n int) {
 	fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
 	require.NoError(t, err)
@@ -121,7 +122,7 @@ func seekTo(offset int64) error {
 	return err
 }
 
-// readOn reads all events while they come, and then says how many there were.
+// readOn reads all events as they arrive, and then sends their number.
 func (tr *tracer) readOn(t *testing.T) <-chan int {
 	read := make(chan int, 1)
 	go func() {
@@ -141,9 +142,9 @@ func (tr *tracer) readOn(t *testing.T) <-chan int {
 	return read
 }
 
-// tally is that of the first event.
-func (tr *tracer) tally(t *testing.T) runtime.Tally {
-	tallies, err := tr.Tallies()
+// counts returns the counts of the first event.
+func (tr *tracer) counts(t *testing.T) runtime.Counts {
+	counts, err := tr.EventCounts()
 	require.NoError(t, err)
-	return tallies[0]
+	return counts[0]
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testFrozen: after Stop nothing is shown or counted, though the programs are
-// attached and calls are under way on all sides; and nothing is between counting
-// and delivery.
+// testFrozen checks that after Stop nothing is shown or counted, though the
+// programs are attached and calls are under way on all sides. It also checks
+// that every counted event is delivered or lost.
 func testFrozen(t *testing.T, k *kernel) {
 	for _, kind := range k.kinds(t) {
 		for _, spec := range []string{getpgid + "(regs)", getpgid + "(regs, return)"} {
-			if kind == compiler.Session && spec == getpgid+"(regs)" {
-				continue // it is for both sides
+			if kind == compiler.KprobeSession && spec == getpgid+"(regs)" {
+				continue // sessions are for both sides
 			}
 			t.Run(string(kind)+" "+spec, func(t *testing.T) { testFrozenKind(t, k, kind, spec) })
 		}
@@ -28,10 +28,10 @@ func testFrozen(t *testing.T, k *kernel) {
 }
 
 func testFrozenKind(t *testing.T, k *kernel, kind compiler.Kind, spec string) {
-	tr := k.trace(t, kind, compiler.Options{Tally: true, RingBytes: 4096}, spec)
+	tr := k.trace(t, kind, compiler.Options{CountCalls: true, RingBytes: 4096}, spec)
 
 	const threads, calls = 4, 20_000
-	var after atomic.Bool // the calls from here on come after Stop
+	var after atomic.Bool // set after Stop, before the last calls
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer after.Store(true)

@@ -16,8 +16,15 @@ import (
 )
 
 // functions lists, in order, the functions with a type and a symbol on which
-// the kernel allows a probe.
+// the kernel allows a probe. Reading all types takes seconds, once.
 func (k *kernel) functions(t *testing.T) []string {
+	if k.names == nil {
+		k.names = k.readFunctions(t)
+	}
+	return slices.Clone(k.names)
+}
+
+func (k *kernel) readFunctions(t *testing.T) []string {
 	traceable := traceable(t)
 	f, err := os.Open("/proc/kallsyms")
 	require.NoError(t, err)
@@ -37,8 +44,8 @@ func (k *kernel) functions(t *testing.T) []string {
 
 func inKernel(s kallsyms.Symbol) bool { return s.Text() && s.Module == "" }
 
-// traceable is the functions on which ftrace allows a probe; nil if it does not
-// say.
+// traceable returns the functions on which ftrace allows a probe, or nil if
+// ftrace does not list them.
 func traceable(t *testing.T) map[string]bool {
 	text, err := os.ReadFile("/sys/kernel/tracing/available_filter_functions")
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,19 +22,69 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
-// guestImage is where the guest has the file system of the container image.
+// guestImage is the path in the guest of the container image's file system.
 const guestImage = "image"
 
-// imageFiles makes the container image of a binary, and returns what is in it.
-func imageFiles(t *testing.T, ksnoop string) []vm.File {
+// guestPackages is the directory in the guest of what packages install.
+const guestPackages = "packages"
+
+// distFiles builds the container image and the packages of the binary and returns
+// the files of the image, and the programs that the packages install. Without -full
+// it returns none, because the program that makes them takes longer to build than
+// all other programs.
+func distFiles(t *testing.T, a vm.Arch) []vm.File {
+	if !*full {
+		return nil
+	}
 	dist, root := t.TempDir(), t.TempDir()
-	program, err := filepath.Abs(ksnoop)
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(program, filepath.Join(dist, "ksnoop-linux-amd64")))
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "../cmd/mkdist", ".",
-		"-dist", dist, "-arches", "amd64", "-version", "test", "-time", "1", "image")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s: %s", cmd, out)
+	for _, arch := range []vm.Arch{a, vm.Arch(goruntime.GOARCH)} { // the latter's makes completions
+		program, err := filepath.Abs(staticBinary(t, arch))
+		require.NoError(t, err)
+		if name := filepath.Join(dist, "ksnoop-linux-"+string(arch)); !exists(name) {
+			require.NoError(t, os.Symlink(program, name))
+		}
+	}
+	require.NoError(t, os.Symlink(built(t, builtExporter, a), filepath.Join(dist, "ksnoop-exporter-linux-"+string(a))))
+	for _, what := range []string{"image", "packages"} {
+		cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "../cmd/mkdist", ".",
+			"-dist", dist, "-arches", string(a), "-version", "v1.2.3", "-time", "1", what)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", cmd, out)
+	}
+	return append(imageFiles(t, dist, root), packagedFiles(t, dist)...)
+}
+
+// unpackers has a shell command for each kind of package, which unpacks the file $1
+// in the current directory.
+var unpackers = map[string]string{
+	"deb":    `dpkg-deb -x "$1" .`,
+	"rpm":    `rpm2archive -n - < "$1" | tar -x`,
+	"tar.gz": `tar -xz --strip-components=1 --one-top-level=usr -f "$1"`,
+}
+
+// packagedFiles returns the programs that packages install, each in a directory with
+// the name of the kind.
+func packagedFiles(t *testing.T, dist string) (files []vm.File) {
+	for kind, unpack := range unpackers {
+		if _, err := exec.LookPath("rpm2archive"); kind == "rpm" && err != nil && os.Getenv("CI") != "true" {
+			t.Log("no rpm is unpacked:", err)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(dist, "*."+kind))
+		require.NoError(t, err)
+		found = slices.DeleteFunc(found, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "ksnoop-exporter") })
+		require.Len(t, found, 1)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", unpack, "sh", found[0])
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", cmd, out)
+		files = append(files, vm.File{Path: guestPackages + "/" + kind + "/ksnoop", Source: filepath.Join(cmd.Dir, "usr/bin/ksnoop")})
+	}
+	return files
+}
+
+// imageFiles returns the files of the container image.
+func imageFiles(t *testing.T, dist, root string) []vm.File {
 	names := unpackImage(t, filepath.Join(dist, "image"), root)
 	require.Equal(t, []string{"bin/ksnoop"}, names, "the image has the binary and nothing else")
 	var files []vm.File
@@ -75,7 +127,8 @@ func unpackImage(t *testing.T, layout, root string) []string {
 	return names
 }
 
-// openBlob is the file of a blob, which must be what its descriptor says.
+// openBlob returns the path of a blob and checks that its content matches the
+// descriptor.
 func openBlob(t *testing.T, layout string, d descriptor) string {
 	digest, found := strings.CutPrefix(d.Digest, "sha256:")
 	require.True(t, found, d.Digest)

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,29 +15,62 @@ import (
 
 const module = "github.com/ksnoop/ksnoop"
 
-// arrows lists which packages of ours each package may import, and which other
-// packages it must not.
+// pure lists packages that no phase of the compiler may import, because the
+// compiler makes no system calls.
+var pure = []string{
+	"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "github.com/cilium/ebpf/features", "os", "golang.org/x/sys/unix",
+}
+
+// arrows lists, for each package, our packages that it may import and the other
+// packages that it must not import.
 var arrows = map[string]struct{ ours, never []string }{
 	"compiler/spec":          {nil, []string{"github.com/cilium/ebpf", "os"}},
 	"compiler/spec/spectest": {nil, []string{"github.com/cilium/ebpf", "os"}},
 	"compiler/spec/kprobe":   {[]string{"compiler/spec"}, []string{"github.com/cilium/ebpf", "os"}},
 	"kallsyms":               {nil, []string{"github.com/cilium/ebpf", "os"}},
 	"btfdump":                {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os"}},
-	"compiler": {[]string{"compiler/spec", "kallsyms"}, []string{
-		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "github.com/cilium/ebpf/features", "os", "golang.org/x/sys/unix",
-	}},
+	"compiler":               {[]string{"compiler/spec", "kallsyms"}, pure},
+	"compiler/resolve":       {[]string{"compiler", "compiler/spec", "kallsyms"}, pure},
+	"compiler/codegen":       {[]string{"compiler", "compiler/spec"}, pure},
+	"compiler/compilertest":  {[]string{"compiler", "compiler/spec", "compiler/spec/kprobe", "kallsyms"}, pure},
 	"compiler/suite": {[]string{"compiler", "compiler/spec", "compiler/spec/kprobe"}, []string{
 		"github.com/cilium/ebpf", "github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
 	}},
-	"runtime/btfpart":   {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
-	"runtime":           {[]string{"compiler", "compiler/spec", "kallsyms", "runtime/btfpart"}, nil},
-	"cmd/ksnoop/report": {[]string{"btfdump"}, []string{"github.com/cilium/ebpf", "os"}},
-	"cmd/ksnoop": {[]string{
-		"btfdump", "cmd/ksnoop/report", "compiler", "compiler/spec", "compiler/spec/kprobe", "compiler/suite", "kallsyms", "runtime",
-	}, nil},
+	"compiler/suite/bind": {[]string{"compiler", "compiler/resolve", "compiler/spec", "compiler/suite"}, pure},
+	"btfdump/rawbtf":      {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
+	"runtime":             {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms"}, nil},
+	"runtime/userstack":   {nil, []string{"github.com/cilium/ebpf"}},
+	"runtime/cgroup":      {nil, []string{"github.com/cilium/ebpf"}},
+	"runtime/recording": {[]string{"btfdump/rawbtf", "compiler", "compiler/spec/kprobe", "kallsyms", "runtime", "runtime/cgroup", "runtime/userstack"}, []string{
+		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
+	}},
+	"runtime/render": {[]string{"btfdump", "compiler", "compiler/resolve", "compiler/spec", "kallsyms", "runtime", "runtime/cgroup", "runtime/userstack"}, []string{
+		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os",
+	}},
 }
 
-// Imports point downwards only: docs/architecture.md draws them.
+// rooms lists the packages below cmd/ksnoop/internal. Each may import those of
+// the lines above it, and all packages of arrows but the command line's.
+var rooms = [][]string{
+	{"exit", "getopt"},
+	{"report", "term"},
+	{"target"},
+	{"listing"},
+	{"run"},
+	{"check", "complete", "doctor", "replay", "values", "verdict"},
+}
+
+// fixture is a package that only tests import.
+const fixture = "cmd/ksnoop/internal/fixture"
+
+// level returns the index of the line of rooms that holds a package, or -1.
+func level(name string) int {
+	room, _ := strings.CutPrefix(name, "cmd/ksnoop/internal/")
+	return slices.IndexFunc(rooms, func(line []string) bool { return slices.Contains(line, room) })
+}
+
+// TestImports checks that imports point downwards only, as docs/architecture.md
+// shows.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"/...").Output()
 	require.NoError(t, err)
@@ -43,8 +78,15 @@ func TestImports(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		name := strings.TrimPrefix(fields[0], module+"/")
-		if strings.HasPrefix(name, "e2e") {
+		switch {
+		case strings.HasPrefix(name, "e2e"):
 			checkHarness(t, name, fields[1:])
+			continue
+		case name == "cmd/ksnoop", name == fixture:
+			require.NotContains(t, fields[1:], module+"/"+fixture, name)
+			continue
+		case strings.HasPrefix(name, "cmd/"):
+			checkRoom(t, name, fields[1:])
 			continue
 		}
 		allowed, ok := arrows[name]
@@ -60,8 +102,39 @@ func TestImports(t *testing.T) {
 	require.Equal(t, len(arrows), seen)
 }
 
-// checkHarness: the end-to-end tests run the built binary and know nothing of
-// what is in it.
+// checkRoom checks that a room imports only those below it, and not the package
+// of the command line.
+func checkRoom(t *testing.T, name string, imports []string) {
+	require.GreaterOrEqual(t, level(name), 0, "%s is a room that docs/architecture.md does not know", name)
+	for _, imported := range imports {
+		require.False(t, strings.HasPrefix(imported, "github.com/urfave/cli"), "%s knows the command line", name)
+		ours, ok := strings.CutPrefix(imported, module+"/")
+		if _, lower := arrows[ours]; ok && !lower {
+			require.GreaterOrEqual(t, level(ours), 0, "%s imports %s", name, ours)
+			require.Less(t, level(ours), level(name), "%s imports %s", name, ours)
+		}
+	}
+}
+
+// TestRoomSizes checks that the command has one file for each of its commands
+// and few others, and that each package has few files.
+func TestRoomSizes(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{len .GoFiles}}`, module+"/...").Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		name, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files, err := strconv.Atoi(count)
+		require.NoError(t, err)
+		most := 45
+		if name == module+"/cmd/ksnoop" {
+			most = 20
+		}
+		require.LessOrEqual(t, files, most, name)
+	}
+}
+
+// checkHarness checks that the end-to-end tests do not import the parts of the
+// binary that they run.
 func checkHarness(t *testing.T, name string, imports []string) {
 	for _, imported := range imports {
 		if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
@@ -70,7 +143,8 @@ func checkHarness(t *testing.T, name string, imports []string) {
 	}
 }
 
-// Each module that is required directly has its line in docs/architecture.md.
+// TestRequirements checks that each direct requirement has a line in
+// docs/architecture.md.
 func TestRequirements(t *testing.T) {
 	mod, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)

@@ -8,53 +8,80 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/stretchr/testify/require"
-
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
 )
 
 // inProcess lists the tests of the guest that trace in their own process,
-// because they look at more calls than can be printed.
+// because they look at more calls than ksnoop can print.
 var inProcess = []struct {
 	name string
 	test func(*testing.T, *kernel)
 }{
+	{"accounting", testAccounting},
 	{"attaching", testAttaching},
+	{"casts", testCasts},
 	{"chain", testChain},
 	{"cycles", testCycles},
+	{"ends", testEnds},
+	{"fallback", testFallback},
 	{"flood", testFlood},
 	{"frozen", testFrozen},
+	{"iterators", testIterators},
+	{"joined", testJoined},
+	{"kstack", testKstack},
 	{"language", testLanguage},
+	{"library", testLibrary},
+	{"limited", testLimited},
 	{"lines", testLines},
 	{"measures", testMeasures},
+	{"noroom", testNoRoom},
 	{"pairing", testPairing},
 	{"part", testPart},
+	{"paths", testPaths},
 	{"preemption", testPreemption},
+	{"printing", testPrinting},
+	{"recordings", testRecordings},
+	{"refused", testRefused},
 	{"runtime", testRuntime},
+	{"spanning", testSpans},
+	{"strings", testStrings},
 	{"sweep", testSweep},
+	{"tables", testTables},
+	{"tagged", testTagged},
 	{"unreadable", testUnreadable},
+	{"ustack", testUstack},
+	{"watching", testWatch},
 }
 
-// runInProcess runs them with what is read of the kernel once.
+// runInProcess runs these tests. They share one description of the kernel.
 func runInProcess(t *testing.T) {
-	k := openKernel(t)
+	var k *kernel
 	for _, test := range inProcess {
-		t.Run(test.name, func(t *testing.T) { test.test(t, k) })
+		t.Run(test.name, func(t *testing.T) {
+			if k == nil {
+				k = openKernel(t)
+			}
+			test.test(t, k)
+		})
 	}
 }
 
-// ringBytes is room for the events of a whole test, so that reading them can
-// wait until the calls have been made.
+// ringBytes is enough for the events of a whole test, in bytes, so that a test
+// can read them after the calls.
 const ringBytes = 32 << 20
 
-// A kernel is the running one. It and the tracer are all that these tests know
-// of the packages compiler and runtime.
+// A kernel is the running kernel. It and the tracer are all that these tests
+// use of the packages compiler and runtime.
 type kernel struct {
 	*runtime.Kernel
 	described *compiler.Target
+	names     []string // set by functions
 }
 
 func openKernel(t *testing.T) *kernel {
@@ -62,86 +89,87 @@ func openKernel(t *testing.T) *kernel {
 	require.NoError(t, err)
 	target, err := k.Target(kallsyms.Wanted{})
 	require.NoError(t, err)
-	return &kernel{k, target}
+	return &kernel{Kernel: k, described: target}
 }
 
-// target describes the kernel with all its symbols. They are read once, which
+// target describes the kernel with all its symbols. It reads them once, which
 // takes half a second.
 func (k *kernel) target() *compiler.Target {
 	target := *k.described
 	return &target
 }
 
-// kinds lists the attach kinds that a user may ask this kernel for.
+// kinds lists the attach kinds that a user can choose on this kernel.
 func (k *kernel) kinds(t *testing.T) []compiler.Kind {
-	kinds := []compiler.Kind{compiler.Fentry, compiler.Kprobe}
 	f := k.target().Features
+	kinds := []compiler.Kind{compiler.Kprobe}
+	if f.Trampoline {
+		kinds = []compiler.Kind{compiler.Fentry, compiler.Kprobe}
+	}
 	if f.KprobeMulti {
 		kinds = append(kinds, compiler.KprobeMulti)
 	}
 	if f.SessionIsReturn != 0 {
-		kinds = append(kinds, compiler.Session)
+		kinds = append(kinds, compiler.KprobeSession)
 	}
 	return kinds
 }
 
-// resolve binds specs to the kernel; attach "" is the default.
-func (k *kernel) resolve(t *testing.T, attach compiler.Kind, specs ...string) (*compiler.Plan, *compiler.Target) {
-	plan, target, err := k.tryResolve(t, compiler.Wishes{Attach: attach}, specs...)
+// resolve binds specs to the kernel. An empty attach stands for the default
+// kind.
+func (k *kernel) resolve(t *testing.T, attach compiler.Kind, specs ...string) *compiler.Plan {
+	plan, err := k.tryResolve(t, resolve.Wishes{Attach: attach}, specs...)
 	require.NoError(t, err)
-	return plan, target
+	return plan
 }
 
-// refused is why specs cannot be traced.
+// refused returns the reason why specs cannot be traced, or nil.
 func (k *kernel) refused(t *testing.T, attach compiler.Kind, specs ...string) error {
-	_, _, err := k.tryResolve(t, compiler.Wishes{Attach: attach}, specs...)
+	_, err := k.tryResolve(t, resolve.Wishes{Attach: attach}, specs...)
 	return err
 }
 
-func (k *kernel) tryResolve(t *testing.T, w compiler.Wishes, specs ...string) (*compiler.Plan, *compiler.Target, error) {
+func (k *kernel) tryResolve(t *testing.T, w resolve.Wishes, specs ...string) (*compiler.Plan, error) {
 	var traces []*spec.Trace
 	for _, text := range specs {
 		trace, err := spec.Parse(text)
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
-	target := k.target()
-	plan, err := compiler.ResolveAll(traces, target, w)
-	return plan, target, err
+	return resolve.All(traces, k.target(), w)
 }
 
-// A tracer is a session of this process with everything in place.
+// A tracer is an attached session of this process.
 type tracer struct {
 	*runtime.Session
 }
 
-// trace puts specs in place until the test ends, or until close.
+// trace traces specs until the test ends, or until Close.
 func (k *kernel) trace(t *testing.T, attach compiler.Kind, opts compiler.Options, specs ...string) *tracer {
-	return k.traceAs(t, compiler.Wishes{Attach: attach}, opts, specs...)
+	return k.traceAs(t, resolve.Wishes{Attach: attach}, opts, specs...)
 }
 
-func (k *kernel) traceAs(t *testing.T, w compiler.Wishes, opts compiler.Options, specs ...string) *tracer {
-	plan, target, err := k.tryResolve(t, w, specs...)
+func (k *kernel) traceAs(t *testing.T, w resolve.Wishes, opts compiler.Options, specs ...string) *tracer {
+	plan, err := k.tryResolve(t, w, specs...)
 	require.NoError(t, err)
 	if opts.RingBytes == 0 {
 		opts.RingBytes = ringBytes
 	}
-	opts.Features, opts.Arch = target.Features, target.Arch
-	unit, err := compiler.Compile(plan.Probes, opts)
+	unit, err := codegen.Compile(plan.Probes, opts)
 	require.NoError(t, err)
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err, "%+v", refusal(err))
 	t.Cleanup(func() { session.Close() })
 	n, err := session.Attach()
 	require.NoError(t, err)
-	require.Equal(t, len(specs), n)
-	if w.Attach != "" {
-		require.Equal(t, w.Attach, plan.Probes[0].Attach.Entry)
+	require.Equal(t, len(plan.Probes), n)
+	if first := plan.Probes[0]; w.Attach != "" && !first.Func.Tracepoint {
+		require.Equal(t, w.Attach, first.Attach.Entry)
 	}
 	return &tracer{session}
 }
 
-// refusal is what the verifier said, or else the error.
+// refusal returns the verifier's error in err, or else err.
 func refusal(err error) error {
 	var refused *ebpf.VerifierError
 	if errors.As(err, &refused) {
@@ -150,7 +178,7 @@ func refusal(err error) error {
 	return err
 }
 
-// events reads all events, once the calls have been made.
+// events stops the session and passes all its events to show.
 func (tr *tracer) events(t *testing.T, show func(*runtime.Event)) {
 	require.NoError(t, tr.Stop())
 	var ev runtime.Event
@@ -164,9 +192,9 @@ func (tr *tracer) events(t *testing.T, show func(*runtime.Event)) {
 	}
 }
 
-// counters is the sum over all events.
+// counters returns the sum of the counters of all events.
 func (tr *tracer) counters(t *testing.T) (sum compiler.Counters) {
-	all, err := tr.Tallies()
+	all, err := tr.EventCounts()
 	require.NoError(t, err)
 	for _, c := range all {
 		sum.Add(c.Counters)
@@ -174,7 +202,7 @@ func (tr *tracer) counters(t *testing.T) (sum compiler.Counters) {
 	return sum
 }
 
-// missed is how many runs of programs the kernel has skipped.
+// missed returns how many runs of programs the kernel has skipped.
 func (tr *tracer) missed(t *testing.T) (sum uint64) {
 	all, err := tr.Missed()
 	require.NoError(t, err)

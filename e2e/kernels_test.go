@@ -35,21 +35,35 @@ func fetchAll(suites []vm.Suite) {
 	}
 }
 
-// kernelOf returns the kernel of a line. It skips the test if the kernel
+// kernelOf returns the amd64 kernel of a line. It skips the test if the kernel
 // cannot be fetched.
-func kernelOf(t *testing.T, line string) vm.Kernel {
-	i := slices.IndexFunc(vm.Matrix, func(s vm.Suite) bool { return s.String() == line })
-	kernel, err := fetchKernel(vm.Matrix[i])
+func kernelOf(t *testing.T, line string) vm.Kernel { return kernelFor(t, vm.AMD64, line) }
+
+// kernelFor returns the kernel of a line for an architecture, as kernelOf does.
+func kernelFor(t *testing.T, a vm.Arch, line string) vm.Kernel {
+	kernel, err := fetchKernel(suiteOf(a, line))
 	if err != nil {
-		t.Skip(err)
+		t.Logf("missing: %s for %s: %s", line, t.Name(), oneLine(err))
+		t.SkipNow()
 	}
 	return kernel
 }
 
-// longestFirst returns the matrix in the order in which the machines boot:
-// oneKernel, which runs the most, and then the others.
-func longestFirst() []vm.Suite {
-	all := slices.Clone(vm.Matrix)
-	i := slices.IndexFunc(all, func(s vm.Suite) bool { return s.String() == oneKernel })
-	return slices.Insert(slices.Delete(slices.Clone(all), i, i+1), 0, all[i])
+func suiteOf(a vm.Arch, line string) vm.Suite {
+	all := vm.Matrix(a)
+	return all[slices.IndexFunc(all, func(s vm.Suite) bool { return s.String() == line })]
+}
+
+// longestFirst returns the matrix in the order in which the machines boot: with -full
+// first the kernels that leave out the fewest tests, without it oneKernel, which runs
+// the most.
+func longestFirst(t *testing.T, a vm.Arch) []vm.Suite {
+	all := vm.Matrix(a)
+	slices.Reverse(all)
+	if *full {
+		slices.SortStableFunc(all, func(a, b vm.Suite) int { return len(leftOut(t, a)) - len(leftOut(t, b)) })
+		return all
+	}
+	one := suiteOf(a, oneKernel)
+	return slices.Insert(slices.DeleteFunc(all, func(s vm.Suite) bool { return s == one }), 0, one)
 }

@@ -12,17 +12,17 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
-// holding lists what holds of the one call of vfs_read that the test makes: of
-// 4321 bytes from language.data on a tmpfs, into a buffer that begins with
-// "hello".
+// holding lists conditions that are true of the one call of vfs_read that the
+// test makes: of 4321 bytes from language.data on a tmpfs, into a buffer that
+// begins with "hello".
 var holding = []string{
 	`vfs_read(count) if file->f_path.dentry->d_name.name == "language.data"`,
 	`vfs_read(file->f_path.dentry->d_name.name:string == "language.data")`,
@@ -44,22 +44,32 @@ var holding = []string{
 	`vfs_read($arg3 == 4321, $retval == 4321, $duration > 0ns)`,
 	`vfs_read($duration < 60s, file->f_path.dentry->d_name.name:string, return)`,
 	`vfs_read(count, $kstack) if return == 4321`,
+	`vfs_read($ustack, file:path, $kstack) if return == 4321`,
 	`vfs_read(return) if count == 1 || file->f_inode->i_size == 5000`,
 	`vfs_read(count) if file->f_inode->i_size == 1 || return > 4000`,
 	`vfs_read(count) if (count == 1 || count == 4321) && !(return < 0 || return == 1)`,
 	`vfs_read(count) if file && !(count & 2) && file->f_inode->i_nlink`,
 	`vfs_read(return != -EAGAIN, return >= 0)`,
-	`vfs_read(@jiffies != 0, (u32)@jiffies_64 != 0, count)`,
+	`vfs_read(after(*pos) == 4321, *pos == 0, file->f_flags) if after(*pos) == *pos + return`,
+	`vfs_read(after(file->f_inode->i_size) == 5000, after($comm) == "COMM")`,
+	`vfs_read(count) if after(file->f_path.dentry->d_name.name) == "language.data" && !(after(*pos) < count)`,
+	`vfs_read(diff(*pos), return == 4321)`,
+	`vfs_read(count == 4321, diff(pos)) if !diff(file->f_flags)`,
+	`vfs_read(count) if diff(pos) && !(diff(file->f_inode->i_size) || diff(file->f_path.dentry->d_name.len))`,
+	jiffies,
 	`vfs_read($kstack, file, buf:x, pos) if count == 4321`,
 }
 
-// failing lists what does not hold of it.
+// jiffies uses variables, which only kernels with CONFIG_KALLSYMS_ALL list.
+const jiffies = `vfs_read(@jiffies != 0, (u32)@jiffies_64 != 0, count)`
+
+// failing lists conditions that are false of this call.
 var failing = []string{
 	`vfs_read(count) if file->f_path.dentry->d_name.name == "language.dat"`,
 	`vfs_read(file->f_path.dentry->d_name.name ~ "lang*.d?t[!a-c]")`,
 	`vfs_read(count) if !(file->f_path.dentry->d_name.name ~ "*data")`,
 	`vfs_read(buf:ustring == "hell")`,
-	`vfs_read(buf:string == "hello")`, // it is not the kernel's
+	`vfs_read(buf:string == "hello")`, // the buffer is in user memory
 	`vfs_read((s8)count > 0)`,
 	`vfs_read(count & 2)`,
 	`vfs_read(file->f_flags & O_DIRECT)`,
@@ -68,10 +78,13 @@ var failing = []string{
 	`vfs_read(count) if !(count == 4321 || return == 1)`,
 	`vfs_read(count) if file->f_inode->i_size == 1 || return < 0`,
 	`vfs_read(return == -EAGAIN)`,
+	`vfs_read(diff(file->f_flags), count)`,
+	`vfs_read(count) if !diff(pos) || diff(file->f_inode->i_size)`,
+	`vfs_read(count) if after(*pos) == *pos || after(file->f_inode->i_size) == 1`,
 }
 
-// testLanguage: conditions of every kind hold or not on a real kernel, whose
-// verifier accepts them all.
+// testLanguage checks that conditions of every kind are true or false as
+// expected on a real kernel, and that its verifier accepts them all.
 func testLanguage(t *testing.T, k *kernel) {
 	path := filepath.Join(t.TempDir(), "language.data")
 	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o644))
@@ -90,9 +103,13 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string) 
 	want := map[string]int{}
 	var specs []string
 	for _, s := range holding {
+		if s == jiffies && !hasVariables(t) {
+			require.ErrorContains(t, k.refused(t, attach, s), "there is no variable 'jiffies'")
+			continue
+		}
 		s = words.Replace(s)
 		if k.refused(t, attach, s) != nil && attach == compiler.Fentry {
-			continue // nothing may be kept from entry to return on a preemptible kernel
+			continue // a preemptible kernel can keep nothing from entry to return
 		}
 		want[s] = 1
 		specs = append(specs, s)
@@ -121,11 +138,12 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string) 
 	require.Equal(t, want, events)
 }
 
-// atOnce is how many specs for one function every kind takes.
+// atOnce is a number of specs for one function that every attach kind can
+// trace.
 const atOnce = 8
 
-// testDuplicates: of functions with one name and one prototype all are traced,
-// and where BTF does not vouch for the prototype none is.
+// testDuplicates checks that all functions with one name and one prototype are
+// traced, and none where BTF does not guarantee the prototype.
 func testDuplicates(t *testing.T, k *kernel) {
 	target := k.target()
 	places := map[string]int{}
@@ -140,13 +158,13 @@ func testDuplicates(t *testing.T, k *kernel) {
 		if _, missing := target.Kernel.AnyTypesByName(name); places[name] < 2 || err != nil || missing != nil {
 			continue
 		}
-		plan, err := compiler.ResolveAll([]*spec.Trace{trace}, target, compiler.Wishes{})
+		plan, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{})
 		if err != nil || len(plan.Probes[0].Func.Addrs) != places[name] || !target.Features.ConsistentBTF {
 			require.True(t, err != nil || target.Features.ConsistentBTF || plan.Probes[0].Func.Copies > 1, name)
 			continue
 		}
 		several++
-		unit, err := compile(target, plan.Probes...)
+		unit, err := compile(plan.Probes...)
 		require.NoError(t, err)
 		session, err := runtime.Load(unit, k.Kernel)
 		require.NoError(t, err)
@@ -163,22 +181,23 @@ func testDuplicates(t *testing.T, k *kernel) {
 	}
 }
 
-// verified has all specs verified and leaves over what can be attached in a short time:
-// detaching takes a tenth of a second for each program of a kind that has one
-// place only, and the verifier its time for the rest. Sessions, where the kernel
-// has them, take everything; of the others each takes another quarter.
+// verified checks that the verifier accepts all specs, and returns those to
+// attach, so that the test stays short: detaching takes a tenth of a second for
+// each program of a kind that has one place only, and verification takes time
+// as well. It returns all specs for sessions, and another quarter for each of
+// the other kinds. It deletes the others from want.
 func (k *kernel) verified(t *testing.T, attach compiler.Kind, specs []string, want map[string]int) []string {
-	if attach == compiler.Session {
+	if attach == compiler.KprobeSession {
 		return specs
 	}
-	// The programs of a session are those of the other kinds but for trampolines.
-	if attach == compiler.Fentry || !slices.Contains(k.kinds(t), compiler.Session) {
+	// The programs of a session are those of the other kinds except trampolines.
+	if attach == compiler.Fentry || !slices.Contains(k.kinds(t), compiler.KprobeSession) {
 		for some := range slices.Chunk(specs, atOnce) {
-			plan, target := k.resolve(t, attach, some...)
-			require.NoError(t, k.load(target, plan.Probes...))
+			plan := k.resolve(t, attach, some...)
+			require.NoError(t, k.load(plan.Probes...))
 		}
 	}
-	quarter := slices.Index(compiler.ForcedKinds(), attach) % 4
+	quarter := slices.Index(resolve.ForcedKinds(), attach) % 4
 	var some []string
 	for i, s := range specs {
 		if i%4 == quarter {
@@ -190,15 +209,11 @@ func (k *kernel) verified(t *testing.T, attach compiler.Kind, specs []string, wa
 	return some
 }
 
-// testTracepoint: a tracepoint shows its arguments by name.
+// testTracepoint checks that a tracepoint shows its arguments by name.
 func testTracepoint(t *testing.T, k *kernel) {
 	caller := newCaller(t)
-	prev := "prev"
-	if k.refused(t, "", "tp:sched_switch(prev)") != nil {
-		prev = "arg2" // 5.10 has no names for them
-	}
-	text := fmt.Sprintf("tp:sched_switch(%s->pid == %d, $comm)", prev, caller.tid)
-	tr := k.trace(t, "", compiler.Options{}, text, fmt.Sprintf("tp:sched_switch(%s->pid == -5)", prev))
+	text := fmt.Sprintf("tp:sched_switch(prev->pid == %d, $comm)", caller.tid)
+	tr := k.trace(t, "", compiler.Options{}, text, "tp:sched_switch(prev->pid == -5)")
 	caller.do(func() {
 		ts := unix.Timespec{Nsec: 1e6} // longer than it takes to go to sleep
 		for range 10 {
@@ -208,7 +223,7 @@ func testTracepoint(t *testing.T, k *kernel) {
 	n := 0
 	tr.events(t, func(ev *runtime.Event) {
 		require.Equal(t, text, ev.Probe.Trace.Text)
-		require.Equal(t, uint64(caller.tid), number(ev, prev+"->pid"))
+		require.Equal(t, uint64(caller.tid), number(ev, "prev->pid"))
 		n++
 	})
 	require.GreaterOrEqual(t, n, 10)

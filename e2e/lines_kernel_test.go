@@ -18,8 +18,8 @@ const (
 	dynamicLines = tracefs + "/dynamic_events"
 )
 
-// kernelEvents are events that the kernel's own language defines. They have a
-// trace buffer of their own.
+// kernelEvents are events that are defined by lines of the kernel's own tracer.
+// They have their own trace buffer.
 type kernelEvents struct{ dirs []string }
 
 func newEvents(t *testing.T) *kernelEvents {
@@ -35,12 +35,12 @@ func newEvents(t *testing.T) *kernelEvents {
 	return e
 }
 
-// groupEvent is the last two names of an event's directory.
+// groupEvent returns the last two names of an event's directory: GROUP/EVENT.
 func groupEvent(dir string) string {
 	return filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
 }
 
-// define defines an event and has it recorded where a filter holds.
+// define defines an event and records it where a filter is true.
 func (e *kernelEvents) define(t *testing.T, line, filter string) {
 	if err := appendLine(dynamicLines, line); err != nil {
 		log, _ := os.ReadFile(tracefs + "/error_log")
@@ -54,14 +54,14 @@ func (e *kernelEvents) define(t *testing.T, line, filter string) {
 	require.NoError(t, appendLine(filepath.Join(dirs[0], "enable"), "1"), line)
 }
 
-// disable ends recording.
+// disable stops the recording of the events.
 func (e *kernelEvents) disable(t *testing.T) {
 	for _, dir := range e.dirs {
 		require.NoError(t, appendLine(filepath.Join(dir, "enable"), "0"))
 	}
 }
 
-// read ends recording and returns the lines of the events.
+// read stops the recording and returns the lines of the events.
 func (e *kernelEvents) read(t *testing.T) string {
 	e.disable(t)
 	text, err := os.ReadFile(traceBuffer + "/trace")
@@ -69,10 +69,11 @@ func (e *kernelEvents) read(t *testing.T) string {
 	return string(text)
 }
 
-// eventNumber is that of an event in its format.
+// eventNumber matches the number of an event in its format.
 var eventNumber = regexp.MustCompile(`(?m)^ID: .*\n`)
 
-// formats are what the kernel says of the events, without their numbers.
+// formats returns the formats that the kernel shows for the events, without
+// their numbers.
 func (e *kernelEvents) formats(t *testing.T) string {
 	var all []string
 	for _, dir := range e.dirs {
@@ -83,7 +84,7 @@ func (e *kernelEvents) formats(t *testing.T) string {
 	return length.ReplaceAllString(strings.Join(all, "\n"), "[];")
 }
 
-// eventName is the name in a line: p:group/NAME place.
+// eventName returns NAME of a line p:group/NAME place.
 func eventName(line string) string {
 	head, _, _ := strings.Cut(line, " ")
 	_, name, _ := strings.Cut(head, ":")

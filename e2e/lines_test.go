@@ -22,39 +22,41 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/e2e/feature"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// A twin is an event that is defined twice: by the kernel and by ksnoop.
+// A twin is an event that both the kernel and ksnoop trace.
 type twin struct {
 	// line has %offset(STRUCT.MEMBER) and %address(SYMBOL) for numbers that
-	// differ from kernel to kernel.
+	// differ between kernels, and %reg(N) for the register of argument N.
 	line   string
-	filter string // besides the thread; "": none
-	// spec says the same to ksnoop, argument by argument, where the kernel
-	// knows too little of BTF to take the line: before 6.12. "": all take it.
+	filter string // a condition besides the thread; empty for none
+	// spec is the equivalent spec for ksnoop, with the same arguments, for
+	// kernels before 6.12, which know too little of BTF to accept the line. It
+	// is empty if all kernels accept the line.
 	spec string
 }
 
-// twins are lines of all kinds. The tests make the calls of makeCalls.
+// twins lists lines of all kinds. makeCalls makes the calls for them.
 var twins = []twin{
-	{line: "p:regs vfs_read %di si=%si dx=%dx:u32 low=%dx:s8 word=%dx:x16"},
+	{line: "p:regs vfs_read %reg(0) si=%reg(1) dx=%reg(2):u32 low=%reg(2):s8 word=%reg(2):x16"},
 	{line: "p:args vfs_read a=$arg1:x64 n=$arg3:u64 s=$arg3:s8 x=$arg3:x32", filter: "n > 100"},
 	{line: "p:stack vfs_open sp=$stack:x64 s0=$stack0:symbol s1=$stack1:x64 s2=$stack2:u8"},
 	{line: "p:comm vfs_read name=$comm:string $comm", filter: `name != "other"`},
 	{line: "p:mem vfs_read pos=+0($arg4):s64 low=+0($arg4):u8 inode=+%offset(file.f_inode)($arg1):x64 size=+%offset(inode.i_size)(+%offset(file.f_inode)($arg1)):s64 back=-8(+%offset(file.f_op)($arg1)):s64"},
 	{line: "p:user do_sys_openat2 path=+0($arg2):ustring same=+u0($arg2):string first=+u0($arg2):x8", filter: `path ~ "*/twin*"`},
 	{line: "p:array vfs_open raw=+0($arg1):x8[8] words=+0($arg1):x64[2] signed=+0($arg1):s16[4] many=+0($arg1):u8[16]"},
-	{line: "p:bits vfs_read high=%dx:b8@8/16 low=%dx:b4@0/32 mid=%dx:b5@3/64 all=%dx:b8@0/8"},
+	{line: "p:bits vfs_read high=%reg(2):b8@8/16 low=%reg(2):b4@0/32 mid=%reg(2):b5@3/64 all=%reg(2):b8@0/8"},
 	{line: "p:symbol vfs_read op=+%offset(file.f_op)($arg1):symbol none=\\0x1234:symbol"},
 	{line: `p:constant vfs_read five=\5:u32 minus=\-1:s64 hex=\0xff:x8 text=\"text":string`},
 	{line: "p:global vfs_read comm=@init_task+%offset(task_struct.comm):string state=@system_state:s32 pid=@init_task+%offset(task_struct.pid):s32"},
 	{line: "r:ret vfs_read ret=$retval:s64 low=$retval:x8 same=$retval:u32"},
 	{line: "p:back vfs_write%return n=$retval:u32"},
 	{line: "r8:eight ksys_read n=$retval:s64 code=$retval:s32", filter: "code < 0"},
-	{line: "p:inside ksys_read+%inside() fd=%di:s32 n=%dx:u64"},
-	{line: "p:address %address(vfs_write) buf=%si:x64 n=%dx:u32"},
-	{line: "p:fault do_sys_openat2 none=+0(%di):string user=+0(%di):ustring far=+8(+0(%di)):string"},
+	{line: "p:inside ksys_read+%inside() fd=%reg(0):s32 n=%reg(2):u64"},
+	{line: "p:address %address(vfs_write) buf=%reg(1):x64 n=%reg(2):u32"},
+	{line: "p:fault do_sys_openat2 none=+0(%reg(0)):string user=+0(%reg(0)):ustring far=+8(+0(%reg(0))):string"},
 	{line: "p:name vfs_read name=+0(+%offset(dentry.d_name.name)(+%offset(file.f_path.dentry)($arg1))):string", filter: `name == "twin [1]=2"`},
 	{line: "p:grp_in/named vfs_write n=$arg3:u32 b=+u0($arg2):u8", filter: "n & 1 && (n >= 4321 || b == 3)"},
 	{line: "p:two_names vfs_write n=$arg3:u32", filter: "!(n < 4321) && common_pid != 1"},
@@ -69,26 +71,38 @@ var twins = []twin{
 	{line: "r:both vfs_read n=$arg3:u64 ret=$retval", filter: "n == 4321", spec: "vfs_read(count == 4321, return)"},
 	{line: "f:enter vfs_read count pos", spec: "vfs_read(count, pos:x)"},
 	{line: "f:leave vfs_read%return $retval count", spec: "vfs_read(return != -9999, count)"},
-	{line: "t:point sys_enter nr=$arg2:s64", filter: fmt.Sprintf("nr == %d", unix.SYS_LSEEK), spec: "tp:sys_enter($arg2 == 8)"},
+	{line: "t:point sys_enter nr=$arg2:s64", filter: fmt.Sprintf("nr == %d", unix.SYS_LSEEK), spec: fmt.Sprintf("tp:sys_enter($arg2 == %d)", unix.SYS_LSEEK)},
 }
 
-// testLines: for the same calls the kernel's own events and ksnoop's have the
-// same values, and the same format.
+// testLines checks that the kernel's own events and ksnoop's have the same
+// values and the same format for the same calls.
 func testLines(t *testing.T, k *kernel) {
 	takesBTF := !kernelBefore(t, 6, 12)
 	caller := newCaller(t)
 	var file strings.Builder
 	var names, specs, formats []string
+	var done []twin
 	events := newEvents(t)
 	for _, twin := range twins {
 		line := k.fillIn(t, twin.line)
 		name := eventName(line)
+		if name == "global" && !hasVariables(t) {
+			require.Error(t, appendLine(dynamicLines, line), "the kernel itself finds no variables")
+			require.ErrorContains(t, k.refused(t, "", "vfs_read(@init_task.pid)"), "there is no variable 'init_task'")
+			continue
+		}
+		done = append(done, twin)
 		names = append(names, name)
 		filtered := line
 		if twin.filter != "" {
 			filtered += " if " + twin.filter
 		}
 		fmt.Fprintln(&file, filtered)
+		if byFprobe := line[0] == 'f' || line[0] == 't'; takesBTF && byFprobe && !feature.Has("kprobe.multi") {
+			require.Error(t, appendLine(dynamicLines, line), "it takes CONFIG_FPROBE")
+			specs = append(specs, twin.spec)
+			continue
+		}
 		if twin.spec != "" && !takesBTF {
 			specs = append(specs, twin.spec)
 			continue
@@ -108,19 +122,27 @@ func testLines(t *testing.T, k *kernel) {
 	got, want := parseTrace(t, gotText), parseTrace(t, wantText)
 	for i, name := range names {
 		if specs[i] != "" {
-			require.NotEmpty(t, own.shown[specs[i]], twins[i].spec)
-			require.Equal(t, own.shown[specs[i]], plainValues(got[name]), "%s and %s", twins[i].line, specs[i])
+			require.NotEmpty(t, own.shown[specs[i]], done[i].spec)
+			require.Equal(t, own.shown[specs[i]], plainValues(got[name]), "%s and %s", done[i].line, specs[i])
 			continue
 		}
-		require.NotEmpty(t, want[name], twins[i].line)
-		require.Equal(t, want[name], got[name], twins[i].line)
+		require.NotEmpty(t, want[name], done[i].line)
+		require.Equal(t, want[name], got[name], done[i].line)
 	}
 	require.Len(t, got, len(names))
 	compareCallers(t, returnsTo(gotText), returnsTo(wantText))
 	require.Equal(t, events.formats(t), describeLines(t, formats))
 }
 
-// kernelBefore says whether the kernel is older than a version.
+// hasVariables reports whether the kernel lists variables among its symbols
+// (CONFIG_KALLSYMS_ALL).
+func hasVariables(t *testing.T) bool {
+	symbols, err := os.ReadFile("/proc/kallsyms")
+	require.NoError(t, err)
+	return bytes.Contains(symbols, []byte(" init_task\n"))
+}
+
+// kernelBefore reports whether the kernel is older than a version.
 func kernelBefore(t *testing.T, major, minor int) bool {
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
@@ -130,10 +152,10 @@ func kernelBefore(t *testing.T, major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// placeholder is what is filled in.
-var placeholder = regexp.MustCompile(`%(offset|address|inside)\(([^)]*)\)`)
+// placeholder matches the text that fillIn replaces.
+var placeholder = regexp.MustCompile(`%(offset|address|inside|reg)\(([^)]*)\)`)
 
-// fillIn replaces what differs from kernel to kernel.
+// fillIn replaces placeholders by numbers that differ between kernels.
 func (k *kernel) fillIn(t *testing.T, line string) string {
 	return placeholder.ReplaceAllStringFunc(line, func(text string) string {
 		m := placeholder.FindStringSubmatch(text)
@@ -147,14 +169,22 @@ func (k *kernel) fillIn(t *testing.T, line string) string {
 			symbols := k.target().Symbols.Lookup(m[2])
 			require.Len(t, symbols, 1)
 			return fmt.Sprintf("%#x", symbols[0].Addr)
+		case "reg":
+			n, err := strconv.Atoi(m[2])
+			require.NoError(t, err)
+			return "%" + argRegisters[n]
 		}
 		return k.inside(t)
 	})
 }
 
-// inside is where the second instruction of functions begins: behind the call of
-// the function tracer, or behind endbr64.
+// inside returns the offset of the second instruction of functions: after the
+// call of the function tracer, or after endbr64. On arm64 it is behind the two
+// that the function tracer changes.
 func (k *kernel) inside(t *testing.T) string {
+	if k.target().Arch == compiler.ARM64 {
+		return "8"
+	}
 	if kernelBefore(t, 5, 11) {
 		return "5"
 	}
@@ -164,7 +194,7 @@ func (k *kernel) inside(t *testing.T) string {
 	return "4"
 }
 
-// offsetOf is the offset in bytes of a member of a member of a record.
+// offsetOf returns the offset in bytes of a nested member of a record.
 func offsetOf(t *testing.T, record btf.Type, path []string) uint32 {
 	if len(path) == 0 {
 		return 0
@@ -174,7 +204,7 @@ func offsetOf(t *testing.T, record btf.Type, path []string) uint32 {
 	return uint32(bits/8) + offsetOf(t, typ, path[1:])
 }
 
-// findMember finds a member of a record, or of one without a name in it.
+// findMember finds a member of a record, or of an anonymous record in it.
 func findMember(record btf.Type, name string) (typ btf.Type, bits btf.Bits, ok bool) {
 	var members []btf.Member
 	switch r := btf.UnderlyingType(record).(type) {
@@ -197,7 +227,7 @@ func findMember(record btf.Type, name string) (typ btf.Type, bits btf.Bits, ok b
 	return nil, 0, false
 }
 
-// makeCalls makes the calls that the twins are events of.
+// makeCalls makes the calls that the twins trace.
 func makeCalls(t *testing.T, c *caller) {
 	path := filepath.Join(t.TempDir(), "twin [1]=2")
 	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o644))
@@ -224,7 +254,7 @@ func makeCalls(t *testing.T, c *caller) {
 	})
 }
 
-// traceLines has ksnoop trace the lines of a file while calls are made, and
+// traceLines runs ksnoop with the lines of a file while it makes calls, and
 // returns the lines of the events.
 func traceLines(t *testing.T, c *caller, lines string, calls func()) string {
 	path := filepath.Join(t.TempDir(), "lines")
@@ -237,7 +267,7 @@ func traceLines(t *testing.T, c *caller, lines string, calls func()) string {
 	require.NoError(t, cmd.Start())
 	defer cmd.Process.Kill()
 	out := bufio.NewReader(stdout)
-	_, err = out.ReadString('\n') // the header: it is attached
+	_, err = out.ReadString('\n') // the header, which ksnoop prints once it is attached
 	require.NoError(t, err, &stderr)
 	calls()
 	require.NoError(t, cmd.Process.Signal(unix.SIGINT))
@@ -247,12 +277,12 @@ func traceLines(t *testing.T, c *caller, lines string, calls func()) string {
 	return string(text)
 }
 
-// traceLine is a line of the kernel's trace file, or of ksnoop's.
+// traceLine matches a line of the kernel's trace file, or of ksnoop's output.
 var traceLine = regexp.MustCompile(`^ *(?:\S.*)-\d+ +\[\d+\] +(?:\S+ +)?\d+\.\d{6}: (\w+): \(([^)]*)\)(.*)$`)
 
-// parseTrace returns the arguments of each event, in the order of the calls. In
-// front of them stands the function: neither the offset, which is where the
-// kernel has moved the probe to, nor the caller.
+// parseTrace returns the arguments of each event, in the order of the calls,
+// with the function before them. It omits the offset, because the kernel may
+// have moved the probe, and the caller.
 func parseTrace(t *testing.T, text string) map[string][]string {
 	events := map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -265,7 +295,7 @@ func parseTrace(t *testing.T, text string) map[string][]string {
 		if function, rest, ok := strings.Cut(place, "+"); ok {
 			_, size, _ := strings.Cut(rest, "/")
 			place = function + " of " + size
-			if tracepoint, ok := strings.CutPrefix(function, "__probestub_"); ok { // the kernel's stand-in for it
+			if tracepoint, ok := strings.CutPrefix(function, "__probestub_"); ok { // the kernel's stub for the tracepoint
 				place = tracepoint
 			}
 		}
@@ -274,8 +304,8 @@ func parseTrace(t *testing.T, text string) map[string][]string {
 	return events
 }
 
-// returnsTo returns where the functions of return probes return to, event by
-// event.
+// returnsTo returns the addresses that the functions of return probes return
+// to, for each event.
 func returnsTo(text string) map[string][]string {
 	callers := map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -288,10 +318,10 @@ func returnsTo(text string) map[string][]string {
 	return callers
 }
 
-// compareCallers: return probes made of kretprobes return to where the kernel's
-// own say, where kretprobes know that: since 5.15. The kernel's have another
-// address on functions whose returns others follow as well, which it prints as
-// one that it does not know.
+// compareCallers checks that return probes made of kretprobes show the same
+// return addresses as the kernel's own events, where kretprobes know them:
+// since 5.15. If others follow the function's returns as well, the kernel's
+// event has another address, and prints that it does not know the caller.
 func compareCallers(t *testing.T, got, want map[string][]string) {
 	for _, name := range []string{"ret", "back", "eight"} {
 		if kernelBefore(t, 5, 15) {
@@ -301,8 +331,8 @@ func compareCallers(t *testing.T, got, want map[string][]string) {
 		require.Len(t, got[name], len(want[name]), name)
 		for i, caller := range want[name] {
 			if caller == "[unknown/kretprobe'd]" {
-				caller = map[string]string{"ret": "ksys_read", "back": "ksys_write", "eight": "do_syscall_64"}[name]
-				require.Regexp(t, `^(__x64_sys_read|return_to_handler|`+caller+`)\+0x[0-9a-f]+/0x[0-9a-f]+$`, got[name][i])
+				caller = map[string]string{"ret": "ksys_read", "back": "ksys_write", "eight": syscallCaller}[name]
+				require.Regexp(t, `^(`+syscallPrefix+`sys_read|return_to_handler|`+caller+`)\+0x[0-9a-f]+/0x[0-9a-f]+$`, got[name][i])
 				continue
 			}
 			require.Equal(t, caller, got[name][i], name)
@@ -310,11 +340,11 @@ func compareCallers(t *testing.T, got, want map[string][]string) {
 	}
 }
 
-// field is an argument of an event.
+// field matches an argument of an event.
 var field = regexp.MustCompile(`(?:^| )\w+=("(?:[^"])*"|'.'|\S+)`)
 
-// plainValues are the values of events without their names, and numbers as signed
-// decimal ones.
+// plainValues returns the values of events without their names, with numbers as
+// signed decimals.
 func plainValues(events []string) (plain []string) {
 	for _, event := range events {
 		_, args, _ := strings.Cut(event, ":")
@@ -333,13 +363,13 @@ func plainValues(events []string) (plain []string) {
 	return plain
 }
 
-// specEvents are the events of specs.
+// specEvents holds the events of specs.
 type specEvents struct {
 	tracer *tracer
-	shown  map[string][]string // by spec
+	shown  map[string][]string // the values of each event, by spec
 }
 
-// traceSpecs traces the calls of a thread by specs, but for empty ones.
+// traceSpecs traces the calls of a thread by specs. It ignores empty specs.
 func (k *kernel) traceSpecs(t *testing.T, c *caller, specs []string) *specEvents {
 	specs = slices.DeleteFunc(slices.Clone(specs), func(s string) bool { return s == "" })
 	s := &specEvents{shown: map[string][]string{}}
@@ -349,7 +379,7 @@ func (k *kernel) traceSpecs(t *testing.T, c *caller, specs []string) *specEvents
 	return s
 }
 
-// stop reads the events, whose values are shown in the order of the spec.
+// stop reads the events and formats their values in the order of the spec.
 func (s *specEvents) stop(t *testing.T) {
 	if s.tracer == nil {
 		return
@@ -373,11 +403,11 @@ func (s *specEvents) stop(t *testing.T) {
 	})
 }
 
-// length is that of an array in a field of a format. Most kernels leave it out,
-// but not the first one here.
+// length matches the length of an array in a field of a format. Most kernels
+// leave it out, but 5.10 does not.
 var length = regexp.MustCompile(`\[\d+\];`)
 
-// describeLines is what ksnoop info says of lines.
+// describeLines returns what ksnoop info prints for lines.
 func describeLines(t *testing.T, lines []string) string {
 	cmd := exec.Command("/bin/ksnoop", "info", "-f", "-")
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -25,40 +26,71 @@ import (
 
 const (
 	guestScripts = "/scripts"
-	// lastScripts change the guest for good, and run after all others. It is
-	// below their directory.
+	// lastScripts is the directory of scripts that change the guest permanently,
+	// and run after all others. It is below the directory of the others.
 	lastScripts = "last"
-	// onceScripts are about ksnoop alone, and run on oneKernel. They are in a
-	// directory below the others.
+	// onceScripts is the directory of scripts that test ksnoop alone, and run on
+	// oneKernel only. It is below the directory of the others.
 	onceScripts = "once"
-	// minKernels is how few kernels still make a test: suites leave the mirrors one day.
+	// minKernels is how few kernels are enough for a test, because suites are
+	// removed from the mirrors one day.
 	minKernels = 1
 )
 
-// bootLimit bounds the run of one machine, which takes some ten minutes on an idle
-// host; half an hour for all functions of 5.10.
+// bootLimit returns the time limit of the run of one kernel, which takes some
+// ten minutes on an idle machine. All functions of 5.10 take half an hour.
 func bootLimit() time.Duration {
-	if *sweep < 0 {
+	if *sweep < 0 || *long {
 		return 2 * time.Hour
 	}
-	return 40*time.Minute + 2**cycles
+	return 40*time.Minute + 2**cycles + 2**soakFor
 }
 
-// TestMatrix runs TestGuest on every kernel of vm.Matrix, in virtual
-// machines that hold nothing but ksnoop, this test and the scripts.
-func TestMatrix(t *testing.T) {
-	requireMachine(t)
-	suites := longestFirst()
+// TestMatrix runs TestGuest on every kernel of vm.Matrix for amd64, each in a
+// virtual machine that holds nothing but ksnoop, this test and the scripts.
+func TestMatrix(t *testing.T) { testMatrix(t, longestFirst(t, vm.AMD64)) }
+
+// TestARM64 does the same for arm64: on one kernel without -full, and on three
+// with it.
+func TestARM64(t *testing.T) {
+	suites := longestFirst(t, vm.ARM64)
+	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		lines := arm64Kernels[:1]
+		if *full {
+			lines = arm64Kernels
+		}
+		suites = slices.DeleteFunc(suites, func(s vm.Suite) bool { return !slices.Contains(lines, s.String()) })
+	}
+	testMatrix(t, suites)
+}
+
+// arm64Kernels lists the kernels of TestARM64: those that differ, by fentry since
+// 6.4 and by kprobe.multi since 6.14.
+var arm64Kernels = []string{oneKernel, "6.1", "newest"}
+
+// TestWithoutPAN runs tests on an arm64 CPU that lets the kernel read the memory
+// of processes as its own.
+func TestWithoutPAN(t *testing.T) {
+	if !*full && !strings.Contains(flag.Lookup("test.run").Value.String(), "PAN") {
+		t.Skip("runs with -full")
+	}
+	t.Parallel()
+	testOn(t, oneKernel, vm.Machine{Kernel: vm.Kernel{Arch: vm.ARM64}, Model: "cortex-a57"}, "^TestGuest$/^(language|tagged|trace|unreadable)$")
+}
+
+func testMatrix(t *testing.T, suites []vm.Suite) {
+	arch := suites[0].Arch
+	requireMachine(t, arch)
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 		fetchAll(suites)
 	}
 	t.Parallel()
-	qemu, err := vm.QEMU(t.Context())
+	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
-	files := guestFiles(t)
+	files := guestFiles(t, arch)
 	var missing atomic.Int32
 	t.Cleanup(func() {
-		if n := int(missing.Load()); n > len(suites)-minKernels {
+		if n := int(missing.Load()); n > max(0, len(suites)-minKernels) {
 			t.Errorf("%d kernels could not be fetched", n)
 		}
 	})
@@ -68,57 +100,67 @@ func TestMatrix(t *testing.T) {
 			kernel, err := fetchKernel(suite)
 			if err != nil {
 				missing.Add(1)
-				t.Skip(err)
+				t.Logf("missing: %s: %s", suite, oneLine(err))
+				t.SkipNow()
 			}
+			t.Log(kernel.Release)
 			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files)}
 			if suite.String() == oneKernel {
-				m.Files = append(m.Files, scriptFiles(t, onceScripts, guestScripts)...)
+				m.Files = slices.Concat(m.Files, onceFiles(t, arch), distFiles(t, arch))
 			}
 			var machines []vm.Machine
-			for _, run := range shares(t, suite) {
-				m.Args = guestArgs(run)
+			for _, which := range shares(t, suite) {
+				m.Args = append(guestArgs(which...), "-long="+strconv.FormatBool(longHere(suite)), "-replays="+strconv.FormatBool(replaysHere(suite)))
 				machines = append(machines, m)
+			}
+			if n := *onlyShare; n > 0 && n <= len(machines) {
+				machines = machines[n-1 : n]
 			}
 			testKernel(t, machines...)
 		})
 	}
 }
 
+// oneLine returns the text of an error with blanks for newlines.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
 // testOne runs tests of the guest in a machine of their own, on oneKernel.
 func testOne(t *testing.T, m vm.Machine, run string) { testOn(t, oneKernel, m, run) }
 
-// testOn does that with one of the kernels.
-func testOn(t *testing.T, line string, m vm.Machine, run string) {
-	t.Parallel()
-	requireMachine(t)
-	qemu, err := vm.QEMU(t.Context())
+// testOn runs tests of the guest in a machine of their own, on the kernel of a
+// line, for amd64 unless the machine's kernel has an architecture. It returns
+// what they have printed.
+func testOn(t *testing.T, line string, m vm.Machine, run string) (output string) {
+	arch := cmp.Or(m.Kernel.Arch, vm.AMD64)
+	requireMachine(t, arch)
+	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
-	m.Kernel = kernelOf(t, line)
-	m.QEMU, m.Args = qemu, guestArgs(run)
-	m.Files = append(m.Files, guestFiles(t)...)
-	testKernel(t, m)
+	m.Kernel = kernelFor(t, arch, line)
+	m.QEMU, m.Args = qemu, guestArgs("-test.run="+run)
+	m.Files = append(m.Files, guestFiles(t, arch)...)
+	return testKernel(t, m)
 }
 
-// requireMachine skips the test where kernels cannot be booted. In CI that
-// would hide that nothing is tested.
-func requireMachine(t *testing.T) {
+// requireMachine skips the test where kernels cannot be booted. In CI the test
+// fails instead, because a skip would hide that nothing is tested.
+func requireMachine(t *testing.T, a vm.Arch) {
 	if testing.Short() {
 		t.Skip("boots virtual machines")
 	}
-	err := vm.Check()
+	err := vm.Check(a)
 	if err != nil && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
 }
 
-// testKernel boots machines of one kernel, all at once, and repeats here what
-// their tests said. It returns what they have printed.
+// testKernel boots machines of one kernel, all at once, and repeats the results
+// of their tests here. It returns what they have printed.
 func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
-	t.Logf("kernel: %s, seed %d", machines[0].Kernel.Release, *seed)
 	outputs, errs := make([]bytes.Buffer, len(machines)), make([]error, len(machines))
+	t.Logf("kernel: %s, seed %d", machines[0].Kernel.Release, *seed)
 	start := time.Now()
 	var wg sync.WaitGroup
 	for i, m := range machines {
@@ -129,7 +171,7 @@ func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 	wg.Wait()
 	t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
 	for i := range machines {
-		replay(t, outputs[i].String())
+		replay(t, replayRecordings(t, outputs[i].String()), "again: "+again(t, i, len(machines)))
 		if errs[i] != nil {
 			t.Error(errs[i])
 		}
@@ -138,15 +180,38 @@ func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 	return printed
 }
 
-// replay repeats the results of a guest's tests as subtests.
-func replay(t *testing.T, output string) {
+// again returns the command that repeats a machine, of those that share the tests of
+// a kernel.
+func again(t *testing.T, machine, machines int) string {
+	run := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	if named() {
+		run = flag.Lookup("test.run").Value.String()
+	}
+	command := fmt.Sprintf("go test ./e2e -run '%s' -seed %d", run, *seed)
+	if machines > 1 {
+		command += fmt.Sprintf(" -share %d", machine+1)
+	}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") && f.Name != "seed" && f.Name != "logs" {
+			command += fmt.Sprintf(" -%s=%s", f.Name, f.Value)
+		}
+	})
+	return command
+}
+
+// replay repeats the results of a guest's tests as subtests, each with the command
+// that repeats its machine.
+func replay(t *testing.T, output, again string) {
 	replayed := 0
 	for _, r := range parseResults(output) {
 		if name, ok := strings.CutPrefix(r.name, "TestGuest"); ok && name != "" {
 			if _, below, ok := strings.Cut(name, "/"); ok {
 				name = below
 			}
-			t.Run(name, r.replay)
+			t.Run(name, func(t *testing.T) {
+				t.Log(again)
+				r.replay(t)
+			})
 			replayed++
 		}
 	}
@@ -155,8 +220,36 @@ func replay(t *testing.T, output string) {
 	}
 }
 
-// selectedBelow selects what is below a test of the guest as -run does below a
-// number of levels.
+// shares returns, for each machine of a kernel, the flags that select its
+// tests. -run selects them at the third level. Otherwise they are the main job,
+// or with -full all that are not left out, in two parts.
+func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
+	const all = "^TestGuest$"
+	run := selectedBelow(all, 2)
+	switch {
+	case run != all:
+		return [][]string{{"-test.run=" + run}}
+	case (suite.String() != oneKernel || suite.Arch == vm.ARM64) && !*full:
+		return [][]string{{"-test.run=" + all + "/" + oneOf(mainJob)}}
+	}
+	var left []string
+	if *full && !named() {
+		left = leftOut(t, suite)
+	}
+	names := slices.DeleteFunc(guestTests(t), func(name string) bool { return slices.Contains(left, name) })
+	for _, part := range share(names, 2) {
+		if len(part) > 0 {
+			flags = append(flags, []string{"-test.run=" + all + "/" + oneOf(part)})
+		}
+	}
+	return flags
+}
+
+// oneOf returns a pattern that matches these names and no others.
+func oneOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// selectedBelow appends to a test's name the part of -run that is below the
+// given number of levels.
 func selectedBelow(run string, above int) string {
 	if levels := strings.SplitN(flag.Lookup("test.run").Value.String(), "/", above+1); len(levels) > above {
 		run += "/" + levels[above]
@@ -164,28 +257,44 @@ func selectedBelow(run string, above int) string {
 	return run
 }
 
-// guestArgs returns the arguments of the test in the guest.
-func guestArgs(run string) []string {
-	return []string{
-		"-test.v=test2json", "-test.run=" + run, "-test.timeout=" + bootLimit().String(),
-		"-sweep=" + strconv.Itoa(*sweep), "-attach=" + strconv.Itoa(*attachMany),
-		"-cycles=" + cycles.String(), "-full=" + strconv.FormatBool(*full),
-	}
+// guestArgs returns the arguments of the test in the guest. which holds the
+// flags that select its tests.
+func guestArgs(which ...string) []string {
+	return append(which,
+		"-test.v=test2json", "-test.timeout="+bootLimit().String(),
+		"-sweep="+strconv.Itoa(*sweep), "-attach="+strconv.Itoa(*attachMany),
+		"-cycles="+cycles.String(), "-long="+strconv.FormatBool(*long), "-soak="+strconv.Itoa(*soak), "-soak-for="+soakFor.String(),
+		"-casts="+strconv.Itoa(*casts), "-casts-seed="+strconv.FormatUint(*castsSeed, 10),
+	)
 }
 
-// guestFiles returns what goes into the guest.
-func guestFiles(t *testing.T) []vm.File {
-	ksnoop := staticBinary(t)
-	files := []vm.File{{Path: "init", Source: built(t, builtTest)}, {Path: "bin/ksnoop", Source: ksnoop}}
-	files = append(files, imageFiles(t, ksnoop)...)
+// guestFiles returns the files for a guest of an architecture.
+func guestFiles(t *testing.T, a vm.Arch) []vm.File {
+	files := []vm.File{
+		{Path: "init", Source: built(t, builtTest, a)},
+		{Path: "bin/ksnoop", Source: staticBinary(t, a)},
+		{Path: "bin/traffic", Source: built(t, builtCommands, a), Names: []string{"bin/as", "bin/confine", "bin/jq", "bin/tty"}},
+	}
 	files = append(files, schemaFiles(t)...)
 	all := scriptFiles(t, "", guestScripts)
 	require.NotEmpty(t, all, "no scripts in %s", *scripts)
 	return slices.Concat(files, all, scriptFiles(t, lastScripts, filepath.Join(guestScripts, lastScripts)))
 }
 
-// scriptFiles are the scripts in a directory of those to run, to be in one of the
-// guest.
+// onceFiles returns the scripts that run on one kernel: all, or on arm64 those of
+// the image and the packages.
+func onceFiles(t *testing.T, a vm.Arch) []vm.File {
+	files := scriptFiles(t, onceScripts, guestScripts)
+	if a == vm.ARM64 {
+		files = slices.DeleteFunc(files, func(f vm.File) bool {
+			return !slices.Contains([]string{"image.txtar", "packages.txtar"}, filepath.Base(f.Path))
+		})
+	}
+	return files
+}
+
+// scriptFiles returns the scripts in a directory below -scripts, with their
+// paths below a directory of the guest.
 func scriptFiles(t *testing.T, dir, guest string) (files []vm.File) {
 	paths, err := filepath.Glob(filepath.Join(*scripts, dir, "*.txtar"))
 	require.NoError(t, err)
@@ -195,15 +304,15 @@ func scriptFiles(t *testing.T, dir, guest string) (files []vm.File) {
 	return files
 }
 
-// staticBinary is the ksnoop to test.
-func staticBinary(t *testing.T) string {
-	if *prebuilt != "" {
+// staticBinary returns the path of the ksnoop to test.
+func staticBinary(t *testing.T, a vm.Arch) string {
+	if *prebuilt != "" && a == vm.AMD64 {
 		return *prebuilt
 	}
-	return built(t, builtKsnoop)
+	return built(t, builtKsnoop, a)
 }
 
-// schemaFiles are the schemas of what ksnoop prints.
+// schemaFiles returns the schemas of ksnoop's output.
 func schemaFiles(t *testing.T) (files []vm.File) {
 	paths, err := filepath.Glob("../docs/*.schema.json")
 	require.NoError(t, err)
@@ -214,8 +323,8 @@ func schemaFiles(t *testing.T) (files []vm.File) {
 	return files
 }
 
-// logOf is a file where the output of a guest can be read while it runs, if one
-// is wanted.
+// logOf returns a file that receives the output of a guest while it runs, if
+// one is wanted.
 func logOf(t *testing.T, machine int) io.Writer {
 	if *logs == "" {
 		return io.Discard

@@ -10,23 +10,26 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
-
+	"github.com/cilium/ebpf"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/e2e/traffic"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
-// measured is a spec with what is kept of its calls.
+// A measured is a spec with the measure for its calls.
 type measured struct {
 	spec string
 	what compiler.Measure
 }
 
-// testMeasures: what is counted of calls is exact, whatever becomes of records.
+// testMeasures checks that the counts of calls are exact, though records may be
+// lost.
 func testMeasures(t *testing.T, k *kernel) {
 	t.Run("flood", func(t *testing.T) { measureFlood(t, k) })
 	for _, kind := range k.kinds(t) {
@@ -39,11 +42,12 @@ func testMeasures(t *testing.T, k *kernel) {
 	t.Run("glob", func(t *testing.T) { measureGlob(t, k) })
 	t.Run("tracepoint", func(t *testing.T) { measureTracepoint(t, k) })
 	t.Run("module", measureModule)
+	t.Run("first taken", func(t *testing.T) { measureFirstTaken(t, k) })
 	t.Run("misses", func(t *testing.T) { measureMisses(t, k) })
 }
 
-// measure puts specs, and lines of kprobe_events, in place.
-func (k *kernel) measure(t *testing.T, w compiler.Wishes, opts compiler.Options, specs ...measured) *tracer {
+// measure traces specs, and lines of kprobe_events, with their measures.
+func (k *kernel) measure(t *testing.T, w resolve.Wishes, opts compiler.Options, specs ...measured) *tracer {
 	w.Measures = map[*spec.Trace]compiler.Measure{}
 	var traces []*spec.Trace
 	for _, s := range specs {
@@ -53,13 +57,12 @@ func (k *kernel) measure(t *testing.T, w compiler.Wishes, opts compiler.Options,
 		traces = append(traces, trace)
 	}
 	target := k.target()
-	plan, err := compiler.ResolveAll(traces, target, w)
+	plan, err := resolve.All(traces, target, w)
 	require.NoError(t, err)
 	if opts.RingBytes == 0 {
 		opts.RingBytes = 4096
 	}
-	opts.Features, opts.Arch = target.Features, target.Arch
-	unit, err := compiler.Compile(plan.Probes, opts)
+	unit, err := codegen.Compile(plan.Probes, opts)
 	require.NoError(t, err)
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err, "%+v", refusal(err))
@@ -73,7 +76,7 @@ func (k *kernel) measure(t *testing.T, w compiler.Wishes, opts compiler.Options,
 	return &tracer{session}
 }
 
-// measured stops the session and is what it has counted.
+// measured stops the session and returns what it has measured.
 func (tr *tracer) measured(t *testing.T) []runtime.Measured {
 	require.NoError(t, tr.Stop())
 	all, err := tr.Measured()
@@ -81,20 +84,21 @@ func (tr *tracer) measured(t *testing.T) []runtime.Measured {
 	return all
 }
 
-// fixed leaves of what was measured what does not depend on when.
+// fixed removes from the results what depends on the time: the events and the
+// first calls.
 func fixed(all []runtime.Measured) []runtime.Measured {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].Event, all[i].First = nil, nil
+		all[i].EventType, all[i].First = nil, nil
 	}
 	return all
 }
 
-// measureFlood makes a million calls in several threads. What is counted of them
-// does not depend on the ring buffer, which most records find full.
+// measureFlood makes many calls in several threads. Their counts do not depend
+// on the ring buffer, which is full for most records.
 func measureFlood(t *testing.T, k *kernel) {
 	const users = 4
-	calls := uint64(rounds(200_000, 1_000_000))
+	calls := floodCalls()
 	specs := []measured{
 		{"generic_file_llseek_size(offset > 1)", compiler.Calls},
 		{"generic_file_llseek_size(return > 2)", compiler.Calls},
@@ -102,25 +106,25 @@ func measureFlood(t *testing.T, k *kernel) {
 		{"generic_file_llseek_size(offset)", compiler.Values},
 		{"generic_file_llseek_size(offset)", compiler.NoMeasure},
 	}
-	small := k.measure(t, compiler.Wishes{}, compiler.Options{}, specs...)
-	large := k.measure(t, compiler.Wishes{}, compiler.Options{RingBytes: ringBytes}, specs...)
-	threads(t, users, func(int) error { return seekOn(int(calls)/users, func(i int) int64 { return int64(i % 4) }) })
+	small := k.measure(t, resolve.Wishes{}, compiler.Options{}, specs...)
+	large := k.measure(t, resolve.Wishes{}, compiler.Options{RingBytes: ringBytes}, specs...)
+	threads(t, users, func(int) error { return seekOn(calls/users, func(i int) int64 { return int64(i % 4) }) })
 	got := small.measured(t)
 	require.Zero(t, small.missed(t)+large.missed(t), "the default kind misses nothing here")
 	require.Equal(t, fixed(got), fixed(large.measured(t)))
-	for i, matched := range []uint64{calls / 2, calls / 4, calls / 4, calls} {
-		require.Equal(t, matched, got[i].Matched, specs[i].spec)
-		require.Equal(t, calls, got[i].Called(), specs[i].spec)
+	for i, matched := range []int{calls / 2, calls / 4, calls / 4, calls} {
+		require.Equal(t, uint64(matched), got[i].Matched, specs[i].spec)
+		require.Equal(t, uint64(calls), got[i].Called(), specs[i].spec)
 	}
-	require.Equal(t, calls, got[3].Samples())
-	require.Equal(t, runtime.NewInt(int64(calls)/4*(0+1+2+3)), got[3].Sum)
+	require.Equal(t, uint64(calls), got[3].Samples())
+	require.Equal(t, runtime.NewInt(int64(calls/4*(0+1+2+3))), got[3].Sum)
 	lost := small.counters(t).Lost
-	require.Greater(t, lost, calls/2, "the ring buffer is to be too small")
+	require.Greater(t, lost, uint64(calls/2), "the ring buffer is to be too small")
 	t.Logf("%d of %d records lost, and no call", lost, calls)
 }
 
-// seekOn makes calls of generic_file_llseek_size, which nobody else does here,
-// with one file. They return the offset or, if it is negative, -EINVAL.
+// seekOn makes calls of generic_file_llseek_size, which no other process does
+// here, with one file. They return the offset or, if it is negative, -EINVAL.
 func seekOn(n int, offset func(i int) int64) error {
 	fd, err := unix.MemfdCreate("seek", 0)
 	if err != nil {
@@ -136,8 +140,8 @@ func seekOn(n int, offset func(i int) int64) error {
 	return nil
 }
 
-// measureValues: sums, extremes and histograms of numbers with a sign, of both
-// sides; and what is counted and what was missed are all calls.
+// measureValues checks sums, extremes and histograms of signed numbers on both
+// sides. It also checks that counted and missed calls add up to all calls.
 func measureValues(t *testing.T, k *kernel, kind compiler.Kind) {
 	const calls = 20_000
 	offset := func(i int) int64 { return (int64(i*7919)%2001 - 1000) << (i % 40) }
@@ -151,12 +155,12 @@ func measureValues(t *testing.T, k *kernel, kind compiler.Kind) {
 	specs := []measured{
 		{"generic_file_llseek_size(offset)", compiler.Values},
 		{"generic_file_llseek_size(return)", compiler.Values},
-		{"generic_file_llseek_size(offset) if return >= 0 || return < 0", compiler.Values}, // kept until return
+		{"generic_file_llseek_size(offset) if return >= 0 || return < 0", compiler.Values}, // the entry's value is kept until the return
 	}
 	if kind == compiler.Fentry && k.target().Features.Preemptible {
 		specs = specs[:2]
 	}
-	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{}, specs...)
+	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{}, specs...)
 	require.NoError(t, seekOn(calls, offset))
 	missed := tr.missed(t)
 	for i, m := range tr.measured(t) {
@@ -173,7 +177,7 @@ func measureValues(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 }
 
-// expect is what should be measured of numbers.
+// expect returns the expected measurement of the given numbers.
 func expect(calls int, number func(i int) int64) runtime.Measured {
 	m := runtime.Measured{Histogram: new(compiler.Histogram), Negative: new(compiler.Histogram)}
 	least, most := number(0), number(0)
@@ -193,26 +197,26 @@ func expect(calls int, number func(i int) int64) runtime.Measured {
 	return m
 }
 
-// measureChanges: calls that change a member, that do not, and what cannot be
-// read.
+// measureChanges makes calls that change a member, calls that do not, and calls
+// whose member cannot be read.
 func measureChanges(t *testing.T, k *kernel, kind compiler.Kind) {
 	if kind == compiler.Fentry && k.target().Features.Preemptible {
-		return // refused, as all that joins both sides
+		return // refused, as is every spec that joins both sides
 	}
 	const calls = 8000
 	specs := []measured{
 		{"generic_file_llseek_size(file->f_pos)", compiler.Changes},
 		{"generic_file_llseek_size(file->f_flags)", compiler.Changes},
-		{"generic_file_llseek_size(file->f_path)", compiler.Changes}, // a record
+		{"generic_file_llseek_size(file->f_path)", compiler.Changes}, // a structure
 		{"generic_file_llseek_size(file->f_pos) if return == 3", compiler.Changes},
 		{"vfs_read(*pos) if count == 77", compiler.Changes},
 	}
-	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{}, specs...)
+	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{}, specs...)
 	require.NoError(t, seekOn(calls, func(i int) int64 { return int64(i / 2 % 4) }))
 	read77(t)
 	missed := tr.missed(t)
 	want := [][3]uint64{
-		{calls/2 - 1, calls/2 + 1, 0}, // the first one seeks where the file is
+		{calls/2 - 1, calls/2 + 1, 0}, // the first call does not move the position
 		{0, calls, 0},
 		{0, calls, 0},
 		{calls / 8, calls / 8, 0},
@@ -247,15 +251,15 @@ func read77(t *testing.T) {
 	unix.Close(pipe[1])
 }
 
-// measureDurations: a sleep takes in the kernel at least what is asked for, and
-// at most what the caller sees.
+// measureDurations checks that a sleep takes at least the requested time in the
+// kernel, and at most the time that the caller measures.
 func measureDurations(t *testing.T, k *kernel, kind compiler.Kind) {
 	if kind == compiler.Fentry && k.target().Features.Preemptible {
 		return
 	}
 	const sleeps = 40
 	sleeper := newCaller(t)
-	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{TID: sleeper.tid}, measured{"hrtimer_nanosleep", compiler.Durations})
+	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{TID: sleeper.tid}, measured{"hrtimer_nanosleep", compiler.Durations})
 	var asked, seen []uint64
 	sleeper.do(func() {
 		for i := range sleeps {
@@ -268,7 +272,7 @@ func measureDurations(t *testing.T, k *kernel, kind compiler.Kind) {
 	require.Equal(t, m.Matched, m.Samples())
 	require.LessOrEqual(t, sleeps-m.Matched, missed)
 	if missed > 0 {
-		return // of unknown calls
+		return // it is unknown which calls are missing
 	}
 	requireBetween(t, total(asked), m.Sum, total(seen))
 	requireBetween(t, runtime.NewUint(slices.Min(asked)), *m.Min, runtime.NewUint(slices.Min(seen)))
@@ -287,7 +291,7 @@ func measureDurations(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 }
 
-// sleep sleeps and is how long that took.
+// sleep sleeps for ns nanoseconds and returns how long that took.
 func sleep(t *testing.T, ns uint64) uint64 {
 	start := instructions()
 	length := unix.NsecToTimespec(int64(ns))
@@ -308,7 +312,7 @@ func requireBetween(t *testing.T, low, v, high runtime.Int) {
 	require.True(t, low.Cmp(v) <= 0 && v.Cmp(high) <= 0, "%v is not between %v and %v", v, low, high)
 }
 
-// measureChain counts how often a file is opened below two others.
+// measureChain counts how often a file is opened below two other opens.
 func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
 	f := k.target().Features
 	if kind == compiler.Fentry && f.Preemptible || kind == compiler.KprobeMulti && !f.ReturnsUnlimited {
@@ -316,7 +320,7 @@ func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 	open := openOverlay(t)
 	chain := func(last string) *tracer {
-		return k.measure(t, compiler.Wishes{Attach: kind, Stack: true}, compiler.Options{},
+		return k.measure(t, resolve.Wishes{Attach: kind, Chain: true}, compiler.Options{},
 			measured{"do_dentry_open", compiler.Calls}, measured{"do_dentry_open", compiler.Calls}, measured{last, compiler.Calls})
 	}
 	entries, returns, none := chain("do_dentry_open"), chain("do_dentry_open(return == 0)"), chain("do_dentry_open(return > 0)")
@@ -327,20 +331,20 @@ func measureChain(t *testing.T, k *kernel, kind compiler.Kind) {
 			continue // the kernel follows few calls at once here
 		}
 		require.Equal(t, matched, m.Matched)
-		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens())) // there are others that open files
+		require.GreaterOrEqual(t, m.Called(), uint64(3*overlayOpens())) // other processes open files as well
 		require.Zero(t, m.NoRoom+m.Unpaired+m.Unreadable)
 	}
 }
 
-// measureUnderWay: calls that began before the probe was attached, or that have
-// not returned when the session is stopped, do not count.
+// measureUnderWay checks that a call does not count if it began before the
+// probe was attached, or if it has not returned when the session stops.
 func measureUnderWay(t *testing.T, k *kernel, kind compiler.Kind) {
 	if kind == compiler.Fentry && k.target().Features.Preemptible {
 		return
 	}
 	var before, after blockedReader
 	before.begin(t)
-	tr := k.measure(t, compiler.Wishes{Attach: kind}, compiler.Options{},
+	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{},
 		measured{"vfs_read(count) if count == 77", compiler.Durations}, measured{"vfs_read(count == 77, return == 1)", compiler.Calls},
 		measured{"vfs_read(count) if count == 77", compiler.Calls})
 	before.end(t)
@@ -359,7 +363,7 @@ func measureUnderWay(t *testing.T, k *kernel, kind compiler.Kind) {
 	require.Equal(t, fixed(all), fixed(again), "counting has ended")
 }
 
-// blockedReader is a thread that waits in the kernel for a byte.
+// A blockedReader is a thread that waits in the kernel for a byte.
 type blockedReader struct {
 	pipe [2]int
 	done chan error
@@ -386,10 +390,10 @@ func (r *blockedReader) end(t *testing.T) {
 	unix.Close(r.pipe[1])
 }
 
-// measureGlob: the functions of a glob count each for itself.
+// measureGlob checks that each function of a glob has its own count.
 func measureGlob(t *testing.T, k *kernel) {
 	const calls = 5000
-	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
+	tr := k.measure(t, resolve.Wishes{}, compiler.Options{},
 		measured{"*_lseek(offset)", compiler.Values}, measured{"vfs_*(file) if $comm == \"nobody\"", compiler.Calls})
 	seek(t, calls)
 	require.Zero(t, tr.missed(t))
@@ -412,14 +416,15 @@ func measureGlob(t *testing.T, k *kernel) {
 	require.Equal(t, all.Matched, all.Samples())
 }
 
-// measureModule: a function of a module, below itself.
+// measureModule counts calls of a function of a module that are nested in other
+// calls of it.
 func measureModule(t *testing.T) {
 	open := openOverlay(t)
 	if _, err := os.Stat("/sys/kernel/btf/overlay"); errors.Is(err, os.ErrNotExist) {
-		return // this kernel has no types of modules, and the specs are refused
+		return // this kernel has no types of modules and refuses the specs
 	}
 	k := openKernel(t)
-	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
+	tr := k.measure(t, resolve.Wishes{}, compiler.Options{},
 		measured{"overlay:ovl_open(return == 0)", compiler.Calls}, measured{"overlay:ovl_open", compiler.Durations})
 	open()
 	require.Zero(t, tr.missed(t))
@@ -429,10 +434,10 @@ func measureModule(t *testing.T) {
 }
 
 // measureTracepoint counts system calls. Where tasks are preempted inside
-// programs, the kernel skips some and counts that.
+// programs, the kernel skips some runs and counts them as missed.
 func measureTracepoint(t *testing.T, k *kernel) {
-	tr := k.measure(t, compiler.Wishes{}, compiler.Options{},
-		measured{"tp:sys_enter($arg2 == 121)", compiler.Calls}, measured{"tp:sys_enter($arg2)", compiler.Values})
+	tr := k.measure(t, resolve.Wishes{}, compiler.Options{},
+		measured{fmt.Sprintf("tp:sys_enter($arg2 == %d)", unix.SYS_GETPGID), compiler.Calls}, measured{"tp:sys_enter($arg2)", compiler.Values})
 	const calls = 3000
 	callKernel(getpgid, calls)
 	missed := tr.missed(t)
@@ -447,10 +452,10 @@ func measureTracepoint(t *testing.T, k *kernel) {
 	require.Equal(t, all[1].Matched, all[1].Samples())
 }
 
-// measureMisses: what a kretprobe with room for one call does not see is not
-// counted, and the kernel says so.
+// measureMisses checks that the calls that a kretprobe with room for one call
+// misses are not counted, and that the kernel reports them.
 func measureMisses(t *testing.T, k *kernel) {
-	tr := k.measure(t, compiler.Wishes{Attach: compiler.Kprobe}, compiler.Options{}, measured{"r1 vfs_read", compiler.Calls})
+	tr := k.measure(t, resolve.Wishes{Attach: compiler.Kprobe}, compiler.Options{}, measured{"r1 vfs_read", compiler.Calls})
 	var first, second blockedReader
 	first.begin(t)
 	second.begin(t)
@@ -460,4 +465,36 @@ func measureMisses(t *testing.T, k *kernel) {
 	m := tr.measured(t)[0]
 	t.Logf("%d missed, %+v", tr.missed(t), m.Counters)
 	require.NotZero(t, m.Matched)
+}
+
+// measureFirstTaken checks that a CPU does not try to store its first call
+// again if another CPU has stored one, whatever the kernel leaves in the upper
+// half of the error.
+func measureFirstTaken(t *testing.T, k *kernel) {
+	before := bpfObjects(t).maps
+	tr := k.measure(t, resolve.Wishes{}, compiler.Options{}, measured{"null_lseek(offset)", compiler.Calls})
+	first := mapNamed(t, before, compiler.FirstMap)
+	event, kept := uint32(0), make([]byte, first.ValueSize())
+	require.NoError(t, first.Put(event, kept))
+	seek(t, 1)
+	require.NoError(t, first.Delete(event))
+	seek(t, 4)
+	require.ErrorIs(t, first.Lookup(event, kept), ebpf.ErrKeyNotExist)
+	require.Equal(t, uint64(5), tr.measured(t)[0].Matched)
+}
+
+// mapNamed returns the map called name that did not exist before.
+func mapNamed(t *testing.T, before ids, name string) *ebpf.Map {
+	for id := range bpfObjects(t).maps.without(before) {
+		m, err := ebpf.NewMapFromID(ebpf.MapID(id))
+		require.NoError(t, err)
+		t.Cleanup(func() { m.Close() })
+		info, err := m.Info()
+		require.NoError(t, err)
+		if info.Name == name {
+			return m
+		}
+	}
+	require.Fail(t, "there is no new map", name)
+	return nil
 }

@@ -17,11 +17,12 @@ import (
 // A meter counts the instructions of a system call.
 type meter struct {
 	call         func()
-	loops, calls int     // how many loops there are, and calls in each
-	nothing      float64 // without any program
+	loops, calls int     // the number of loops, and of calls in each
+	nothing      float64 // instructions of a call without any program
+	alone        bool    // whether only this thread is counted, as if the process had no other
 }
 
-// newMeter counts those of a call of vfs_read.
+// newMeter returns a meter for a call of vfs_read.
 func newMeter(t *testing.T) *meter {
 	traffic.LockThread()
 	debug.SetGCPercent(-1)
@@ -38,7 +39,8 @@ func readZero(t *testing.T) func() {
 	return func() { unix.RawSyscall(unix.SYS_READ, uintptr(zero), uintptr(unsafe.Pointer(&b)), 1) }
 }
 
-// added is the number of instructions that a way of tracing adds to a call.
+// added returns the number of instructions that a way of tracing adds to a
+// call.
 func (m *meter) added(t *testing.T, attach func() (detach func() error)) float64 {
 	detach := attach()
 	with := m.median()
@@ -46,8 +48,8 @@ func (m *meter) added(t *testing.T, attach func() (detach func() error)) float64
 	return with - m.nothing
 }
 
-// median is of many short loops: the timer, and the Go runtime's own thread,
-// interrupt a few of them.
+// median returns the median of many short loops, because the timer, and the Go
+// runtime's own thread, interrupt a few of them.
 func (m *meter) median() float64 {
 	var all []float64
 	for range m.loops {
@@ -57,16 +59,29 @@ func (m *meter) median() float64 {
 	return all[len(all)/2]
 }
 
-// loop is the number of instructions of one call.
+// loop returns the number of instructions of one call.
 func (m *meter) loop() float64 {
-	start := instructions()
+	clock := instructions
+	if m.alone {
+		clock = threadInstructions
+	}
+	start := clock()
 	for range m.calls {
 		m.call()
 	}
-	return float64(instructions()-start) / float64(m.calls)
+	return float64(clock()-start) / float64(m.calls)
 }
 
-// instructions is the clock of a machine in which a nanosecond is one.
+// threadInstructions returns the instructions that this thread has executed. What the
+// Go runtime's own thread does meanwhile is none of them.
+func threadInstructions() int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return ts.Nano()
+}
+
+// instructions returns the clock of a machine in which a nanosecond is one
+// instruction.
 func instructions() int64 {
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)

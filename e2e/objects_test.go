@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ids are those of BPF objects. The kernel gives each only once.
+// ids is a set of ids of BPF objects. The kernel never uses an id again.
 type ids map[uint32]bool
 
 func (n ids) without(others ids) ids {
@@ -26,7 +26,7 @@ func (n ids) without(others ids) ids {
 	return rest
 }
 
-// objects are the BPF objects in the kernel.
+// objects holds the ids of the BPF objects in the kernel.
 type objects struct{ programs, maps, links ids }
 
 func bpfObjects(t *testing.T) objects {
@@ -44,7 +44,8 @@ func bpfObjects(t *testing.T) objects {
 	return o
 }
 
-// following adds the id that follows one; false if none does.
+// following adds the next id after id to all. It returns false if there is
+// none.
 func following[ID ~uint32](t *testing.T, id *uint32, all ids, next func(ID) (ID, error)) bool {
 	n, err := next(ID(*id))
 	if errors.Is(err, os.ErrNotExist) {
@@ -56,8 +57,9 @@ func following[ID ~uint32](t *testing.T, id *uint32, all ids, next func(ID) (ID,
 	return true
 }
 
-// requireNothingLeft: in the end the kernel holds nothing that was not there
-// before. It frees after grace periods that nobody waits for.
+// requireNothingLeft checks that in the end the kernel holds no object that did
+// not exist before. The kernel frees objects after grace periods that no system
+// call waits for.
 func requireNothingLeft(t *testing.T, before objects) {
 	require.Eventually(t, func() bool {
 		now := bpfObjects(t)
@@ -66,7 +68,7 @@ func requireNothingLeft(t *testing.T, before objects) {
 	require.Empty(t, kprobeEvents(t))
 }
 
-// kprobeEvents is the events in tracefs.
+// kprobeEvents returns the events in tracefs.
 func kprobeEvents(t *testing.T) string {
 	text, err := os.ReadFile("/sys/kernel/tracing/kprobe_events")
 	require.NoError(t, err)

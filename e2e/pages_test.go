@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readPages returns the README and the pages of docs, by their paths.
+// readPages returns the README and the pages of docs, with their index, by their paths.
 func readPages(t *testing.T) map[string]string {
 	paths, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
@@ -24,29 +25,70 @@ func readPages(t *testing.T) map[string]string {
 	return texts
 }
 
-// Every link to a page leads to one.
+// TestLinks checks that every link to a page leads to one, and to a heading of it.
 func TestLinks(t *testing.T) {
 	links := 0
-	for path, text := range readPages(t) {
-		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
+	pages := readPages(t)
+	for path, text := range pages {
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(text, -1) {
 			links++
-			require.FileExists(t, filepath.Join(filepath.Dir(path), link[1]), path)
+			to := path
+			if link[1] != "" {
+				to = filepath.Join(filepath.Dir(path), link[1])
+				require.FileExists(t, to, path)
+			}
+			if link[2] != "" {
+				require.Contains(t, anchors(pages[to]), link[2], "%s: %s", path, link[0])
+			}
 		}
 	}
 	require.Greater(t, links, 20)
 }
 
-// fence finds the fences of a page: what stands behind the first quotes, and
-// what is inside.
+// anchors returns what links to the headings of a page end in: small letters, digits and
+// dashes for blanks.
+func anchors(page string) (all []string) {
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fence.ReplaceAllString(page, ""), -1) {
+		name := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		all = append(all, strings.ReplaceAll(name, " ", "-"))
+	}
+	return all
+}
+
+// TestPagesBegin checks that each page begins with a title and a paragraph, which says
+// what the page answers.
+func TestPagesBegin(t *testing.T) {
+	for path, text := range readPages(t) {
+		require.Regexp(t, "^# [A-Za-z].*\n\n[A-Za-z`\\[][^\n]{30}", text, path)
+	}
+}
+
+// TestGlossary checks that the words of the glossary are in order, and that it has no word
+// twice.
+func TestGlossary(t *testing.T) {
+	var words []string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| [^|]*\|$`).FindAllStringSubmatch(readPages(t)["../docs/glossary.md"], -1) {
+		words = append(words, strings.ToLower(row[1]))
+	}
+	require.Equal(t, "word", words[0])
+	words = words[1:]
+	require.Greater(t, len(words), 30)
+	require.True(t, slices.IsSorted(words), words)
+	require.Len(t, slices.Compact(slices.Clone(words)), len(words))
+}
+
+// fence matches the fences of a page: the text after the opening quotes, and
+// the content.
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// notInGuest is what the commands of a page need that TestDocs does not run:
-// TestCheck and TestVirtualMachineRunner do.
+// notInGuest lists what the commands of a page need that TestDocs does not run.
+// TestCheck and TestVirtualMachineRunner run them.
 var notInGuest = map[string]string{"check.md": "with=kernels", "ci.md": "with=qemu"}
 
-// Commands with what they print stand in fences that a test runs.
+// TestFences checks that commands with their output are in fences that a test
+// runs.
 func TestFences(t *testing.T) {
-	// The fences of json.md begin with jq; TestJQExamples runs them.
+	// The fences of json.md begin with jq, and TestJQExamples runs them.
 	prompt := regexp.MustCompile(`(?m)^(\$ |# ksnoop )`)
 	elsewhere := regexp.MustCompile(`with=\S+`)
 	for path, text := range readPages(t) {
@@ -62,14 +104,78 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// Every page is named by the README, and is not longer than it may be.
-func TestReadmeNamesPages(t *testing.T) {
+// TestIndex checks that the index of the pages names every page once, and that names which are
+// hard to guess are found in it. The README leads to the index, and is short.
+func TestIndex(t *testing.T) {
 	all := readPages(t)
-	readme := all["../README.md"]
+	index, names, ok := strings.Cut(all["../docs/README.md"], "\n## By name\n")
+	require.True(t, ok)
 	for path := range all {
-		if path != "../README.md" {
-			require.Contains(t, readme, "(docs/"+filepath.Base(path)+")", path)
+		if name := filepath.Base(path); name != "README.md" {
+			require.Equal(t, 1, strings.Count(index, "\n| ["+name+"]("+name+") |"), path)
 		}
 	}
-	require.LessOrEqual(t, strings.Count(readme, "\n"), 66, "the README is one screen")
+	for _, name := range []string{"--prom-textfile", "is-err", "regs->si:ustring", "$cgroup", "$container"} {
+		require.Contains(t, names, name)
+	}
+	readme := all["../README.md"]
+	require.Contains(t, readme, "(docs/README.md)")
+	require.LessOrEqual(t, strings.Count(readme, "\n"), 170, "the README is short")
+}
+
+// TestBadges checks what the README's badges say, and that their pictures say the same.
+func TestBadges(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile("../" + name)
+		require.NoError(t, err)
+		return string(text)
+	}
+	facts := map[string]string{
+		"license": firstMatch(t, read("LICENSE"), `^(.*) License\n`),
+		"Linux":   firstMatch(t, read("e2e/vm/suite.go"), `"(5\.10)", a}`) + " or later",
+		"Go":      firstMatch(t, read("go.mod"), `\ngo (\d+\.\d+)`),
+
+		"one static binary": firstMatch(t, read("e2e/binary_test.go"), `int64\((\d+)_000_000\)`) + " MB",
+	}
+	for _, page := range []string{"README.md", "docs/install.md"} {
+		require.Contains(t, read(page), " golang:"+facts["Go"]+" make`", page)
+	}
+	badges := regexp.MustCompile(`\[!\[([^:\]]+): ([^\]]+)\]\(https://img\.shields\.io/badge/([^)]+)-blue\)\]`).FindAllStringSubmatch(read("README.md"), -1)
+	require.Len(t, badges, len(facts))
+	for _, badge := range badges {
+		require.Equal(t, facts[badge[1]], badge[2], badge[1])
+		text, err := url.PathUnescape(badge[3])
+		require.NoError(t, err)
+		require.Equal(t, badge[1]+"-"+badge[2], text)
+	}
+}
+
+func firstMatch(t *testing.T, text, pattern string) string {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	require.NotNil(t, found, pattern)
+	return found[1]
+}
+
+// TestVocabulary checks that the names in the vocabulary of docs/architecture.md
+// are declared in the packages that they name.
+func TestVocabulary(t *testing.T) {
+	_, table, ok := strings.Cut(readPages(t)["../docs/architecture.md"], "\n## The vocabulary\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n## ")
+	dirs := map[string]string{"spec": "compiler/spec", "kprobe": "compiler/spec/kprobe", "compiler": "compiler", "suite": "compiler/suite",
+		"runtime": "runtime", "render": "runtime/render", "recording": "runtime/recording"}
+	names := regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*)").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(names), 40)
+	for _, name := range names {
+		sources := ""
+		files, err := filepath.Glob("../" + dirs[name[1]] + "/*.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			sources += string(text)
+		}
+		require.Regexp(t, `(?m)^(type |func |\t)`+name[2]+`\b`, sources, name[0])
+	}
 }

@@ -11,28 +11,29 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/stretchr/testify/require"
-
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
 )
 
-// testPart: of a part of the kernel a spec becomes what it becomes of the whole.
+// testPart checks that a spec compiles to the same programs with a part of the
+// kernel's types and symbols as with all of them.
 func testPart(t *testing.T, k *kernel) {
 	t.Run("programs", func(t *testing.T) { testPartPrograms(t, k) })
 	t.Run("symbols", func(t *testing.T) { testPartSymbols(t, k) })
 	t.Run("table", func(t *testing.T) { testSymbolTable(t, k) })
 }
 
-// partSpecs use what a part may have.
+// partSpecs use only what a part can have.
 var partSpecs = []string{
 	"tp:sched_switch",
 	"vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
-	"p:entry vfs_read f=file->f_flags size=$arg3 name=+8($arg1):x64 r=%di s=$stack1:symbol c=$comm if size > 10 && common_pid != 1",
+	"p:entry vfs_read f=file->f_flags size=$arg3 name=+8($arg1):x64 r=%" + argRegisters[0] + " s=$stack1:symbol c=$comm if size > 10 && common_pid != 1",
 	"p vfs_read $arg*",
 	"p:old vfs_read a0 s0",
 	"r:back vfs_read rv ra",
@@ -43,7 +44,7 @@ var partSpecs = []string{
 func testPartPrograms(t *testing.T, k *kernel) {
 	whole := k.target()
 	functions := sample(slices.DeleteFunc(k.functions(t), func(name string) bool {
-		return strings.HasPrefix(name, "___") // these are looked for among all types
+		return strings.HasPrefix(name, "___") // these are searched for in all types
 	}), 100)
 	same := 0
 	for some := range slices.Chunk(functions, 25) {
@@ -62,7 +63,7 @@ func testPartPrograms(t *testing.T, k *kernel) {
 	require.Greater(t, same, len(functions)*9/10)
 }
 
-// part describes the kernel with as little as specs need.
+// part describes the kernel with as little as the specs need.
 func (k *kernel) part(t *testing.T, specs ...string) *compiler.Target {
 	var traces []*spec.Trace
 	for _, text := range specs {
@@ -70,22 +71,22 @@ func (k *kernel) part(t *testing.T, specs ...string) *compiler.Target {
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
-	needs, ok := compiler.FewNeeds(traces)
+	needs, ok := resolve.FewNeeds(traces)
 	require.True(t, ok)
 	part, err := runtime.OpenPart(needs)
 	require.NoError(t, err)
-	target, err := part.Target(compiler.Symbols(traces))
+	target, err := part.Target(resolve.Symbols(traces))
 	require.NoError(t, err)
 	return target
 }
 
-// samePrograms compares what a spec becomes, and how its values look. It is
-// false if neither can be traced.
+// samePrograms checks that a spec has the same programs with both targets, and
+// that its values look the same. It returns false if neither can trace it.
 func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.Target) bool {
 	trace, err := kprobe.ParseAny(text)
 	require.NoError(t, err)
-	want, err := compiler.Resolve(trace, whole)
-	got, partErr := compiler.Resolve(trace, part)
+	want, err := resolve.One(trace, whole)
+	got, partErr := resolve.One(trace, part)
 	if err != nil {
 		require.Error(t, partErr, text)
 		return false
@@ -93,9 +94,10 @@ func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.T
 	require.NoError(t, partErr, text)
 	require.Equal(t, want.Attach, got.Attach, text)
 	require.Equal(t, want.Func.Addrs, got.Func.Addrs, text)
-	wantUnit, err := compile(whole, want)
+	require.Equal(t, want.Func.Addr, got.Func.Addr, text)
+	wantUnit, err := compile(want)
 	require.NoError(t, err)
-	gotUnit, err := compile(part, got)
+	gotUnit, err := compile(got)
 	require.NoError(t, err)
 	for name, p := range wantUnit.Collection.Programs {
 		require.Equal(t, fmt.Sprint(p.Instructions), fmt.Sprint(gotUnit.Collection.Programs[name].Instructions), text)
@@ -109,7 +111,7 @@ func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.T
 	return true
 }
 
-// looks is how random bytes look as a value.
+// looks returns how random bytes look when they are shown as a value.
 func looks(t *testing.T, v *compiler.Value) string {
 	typ := v.Type
 	if v.Pointee != nil {
@@ -129,7 +131,8 @@ func looks(t *testing.T, v *compiler.Value) string {
 	return btfdump.TypeName(v.Type) + string(d.AppendText(nil, data)) + string(d.AppendJSON(nil, data))
 }
 
-// testPartSymbols: the kernel, asked for a name, says what its symbol table has.
+// testPartSymbols checks that a lookup of single names returns the same symbols
+// as the whole symbol table.
 func testPartSymbols(t *testing.T, k *kernel) {
 	table := k.target().Symbols
 	counts := map[string]int{}
@@ -153,7 +156,8 @@ func testPartSymbols(t *testing.T, k *kernel) {
 	}
 }
 
-// testSymbolTable: however the table is read, it is /proc/kallsyms.
+// testSymbolTable checks that the symbol table is that of /proc/kallsyms,
+// however it is read.
 func testSymbolTable(t *testing.T, k *kernel) {
 	f, err := os.Open("/proc/kallsyms")
 	require.NoError(t, err)
@@ -163,14 +167,14 @@ func testSymbolTable(t *testing.T, k *kernel) {
 	require.Equal(t, lastingSymbols(want), lastingSymbols(k.target().Symbols))
 }
 
-// lastingSymbols is what does not come and go as programs do.
+// lastingSymbols returns the symbols that do not come and go with programs.
 func lastingSymbols(table *kallsyms.Table) []kallsyms.Symbol {
 	return slices.DeleteFunc(slices.Collect(table.All()), func(s kallsyms.Symbol) bool {
 		return s.Module == "bpf" || s.Module == "__builtin__ftrace" || s.Module == "__builtin__kprobes"
 	})
 }
 
-// places is where symbols are, and whether they are functions there.
+// places returns the addresses of symbols, and whether they are functions.
 func places(symbols []kallsyms.Symbol) string {
 	var all []string
 	for _, s := range symbols {

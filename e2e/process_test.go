@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newFullPipe is a pipe that takes no more bytes, and that nobody reads.
+// newFullPipe returns the write end of a pipe that is full and has no reader
+// that empties it.
 func newFullPipe(t *testing.T) *os.File {
 	var fds [2]int
 	require.NoError(t, unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
@@ -32,7 +33,7 @@ func newFullPipe(t *testing.T) *os.File {
 	return w
 }
 
-// startKsnoop starts ksnoop trace, whose messages can be read.
+// startKsnoop starts ksnoop trace and returns a reader for its messages.
 func startKsnoop(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, io.Reader) {
 	cmd := exec.Command("/bin/ksnoop", append([]string{"trace"}, args...)...)
 	cmd.Stdout = stdout
@@ -43,7 +44,7 @@ func startKsnoop(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, io.R
 	return cmd, stderr
 }
 
-// awaitLine reads until a line comes.
+// awaitLine reads until it finds the line.
 func awaitLine(t *testing.T, r io.Reader, line string) {
 	var read []string
 	for s := bufio.NewScanner(r); s.Scan(); {

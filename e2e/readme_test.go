@@ -14,12 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme does what the README says after a clone, word for word, on a
+// TestReadme runs the README's commands after a clone, word for word, on a
 // machine that has nothing but Go, git, make and a shell.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything")
 	}
+	skipWithFull(t)
+	t.Parallel()
 	require.NoError(t, dependOnSources())
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
@@ -35,7 +37,7 @@ func TestReadme(t *testing.T) {
 		last = string(printed)
 	}
 	require.Regexp(t, `^ksnoop version [0-9a-f]{7,}\n$`, last)
-	for _, target := range regexp.MustCompile("`make ([a-z]+)`").FindAllStringSubmatch(string(readme), -1) {
+	for _, target := range regexp.MustCompile("`make ([a-z-]+)`").FindAllStringSubmatch(string(readme), -1) {
 		cmd := exec.CommandContext(t.Context(), "make", "-n", target[1])
 		cmd.Dir = dir
 		printed, err := cmd.CombinedOutput()
@@ -43,7 +45,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// buildCommands are the lines of the README's only sh fence, without comments.
+// buildCommands returns the lines of the README's only sh fence, without
+// comments.
 func buildCommands(t *testing.T, readme string) (commands []string) {
 	fences := regexp.MustCompile("(?s)\n```sh\n(.*?)```\n").FindAllStringSubmatch(readme, -1)
 	require.Len(t, fences, 1)
@@ -55,15 +58,15 @@ func buildCommands(t *testing.T, readme string) (commands []string) {
 	return commands
 }
 
-// cloneOf makes a repository with one commit of all files that git knows, or
-// would add, of another one.
+// cloneOf makes a repository with one commit of all files of another one that
+// git tracks or would add.
 func cloneOf(t *testing.T, from string) string {
 	dir := t.TempDir()
 	names := git(t, from, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	for name := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		if os.IsNotExist(err) {
-			continue // removed, and not yet committed
+			continue // removed, but not yet committed
 		}
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
@@ -85,9 +88,9 @@ func git(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// bareMachine is an environment in which no program can be found but Go, git,
-// make and others that are named, which are in the directory bin; what Go has
-// downloaded and built before is there.
+// bareMachine returns an environment in which the only programs are Go, git,
+// make and the named others, in the directory bin. Go's caches of downloads and
+// builds remain available.
 func bareMachine(t *testing.T, others ...string) (bin string, env []string) {
 	bin = t.TempDir()
 	for _, name := range append([]string{"go", "git", "make"}, others...) {

@@ -17,10 +17,10 @@ import (
 // passed passes again, and a failure is repeated by its seed.
 func TestRepeatable(t *testing.T) {
 	t.Parallel()
-	requireMachine(t)
-	qemu, err := vm.QEMU(t.Context())
+	requireMachine(t, vm.AMD64)
+	qemu, err := vm.QEMU(t.Context(), vm.AMD64)
 	require.NoError(t, err)
-	m := vm.Machine{QEMU: qemu, Kernel: kernelOf(t, oneKernel), Files: guestFiles(t), Args: guestArgs("^TestGuest$/^trace$"), Seed: *seed, CPUs: 2}
+	m := vm.Machine{QEMU: qemu, Kernel: kernelOf(t, oneKernel), Files: guestFiles(t, vm.AMD64), Args: guestArgs("-test.run=^TestGuest$/^trace$"), Seed: *seed, CPUs: 2}
 	first, second := bootOnce(t, m), bootOnce(t, m)
 	require.Contains(t, first, "--- PASS: TestGuest/trace")
 	require.Equal(t, first, second)

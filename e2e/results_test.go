@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A result is what a test in the guest said.
+// A result is the result of a test in the guest.
 type result struct {
 	name   string
 	status string // PASS, FAIL, SKIP, or empty for a test that never ended
@@ -21,7 +21,7 @@ type result struct {
 // mark that -test.v=test2json puts before them. No script can forge them.
 var marked = regexp.MustCompile(`^\x16(?:=== |--- )(\w+):? +(\S+)`)
 
-// parseResults reads the output of a test.
+// parseResults parses the output of a test.
 func parseResults(output string) []*result {
 	var all []*result
 	current := &result{}
@@ -46,8 +46,15 @@ func parseResults(output string) []*result {
 	return all
 }
 
-// replay says it again, as the test t.
+// failed matches the line of a script that says what failed.
+var failed = regexp.MustCompile(`(?m)^ *FAIL: .*$`)
+
+// replay repeats the result as that of the test t. What failed in a script comes
+// first: its log is long, and may be cut where it is kept.
 func (r *result) replay(t *testing.T) {
+	if what := failed.FindString(r.log); r.status == "FAIL" && what != "" {
+		t.Log(strings.TrimSpace(what))
+	}
 	t.Log("\n" + r.log)
 	switch r.status {
 	case "PASS":

@@ -15,15 +15,17 @@ import (
 )
 
 // TestVirtualMachineRunner runs the script of docs/ci.md that runs commands in
-// a virtual machine, word for word, where QEMU, busybox and ksnoop can be found:
-// for a test that passes, for one that fails, and for a kernel that dies.
+// a virtual machine, word for word, with QEMU, busybox and ksnoop in the PATH.
+// It covers a test that passes, one that fails, and a kernel that dies.
 func TestVirtualMachineRunner(t *testing.T) {
-	requireMachine(t)
-	qemu, err := vm.QEMU(t.Context())
+	skipWithFull(t)
+	t.Parallel()
+	requireMachine(t, vm.AMD64)
+	qemu, err := vm.QEMU(t.Context(), vm.AMD64)
 	require.NoError(t, err)
 	busybox, err := fetchBusybox()
 	require.NoError(t, err)
-	ksnoop, err := filepath.Abs(staticBinary(t))
+	ksnoop, err := filepath.Abs(staticBinary(t, vm.AMD64))
 	require.NoError(t, err)
 	dir, bin := t.TempDir(), t.TempDir()
 	for link, to := range map[string]string{
@@ -34,9 +36,8 @@ func TestVirtualMachineRunner(t *testing.T) {
 	} {
 		require.NoError(t, os.Symlink(to, link))
 	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv("ACCEL", "tcg,thread=single") // what the page says that it was made with
 	steps := stepsWith(t, "../docs/ci.md", "qemu")
 	require.True(t, slices.ContainsFunc(steps, func(s console.Step) bool { return s.Command != "" }))
-	followPage(t, "/bin/sh", dir, steps)
+	followPage(t, "/bin/sh", dir, steps, "PATH="+bin+":"+os.Getenv("PATH"),
+		"ACCEL=tcg,thread=single") // the page says that its output was made with this
 }

@@ -20,9 +20,10 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// Every kind runs at every place, and knows it by the cookie.
-func testRuntimeKinds(t *testing.T) {
-	kernel, target := openGuest(t)
+// testRuntimeKinds checks that programs of every kind run at every place, and
+// that the cookie identifies the place.
+func testRuntimeKinds(t *testing.T, k *kernel) {
+	target := k.target()
 	for _, tc := range []struct {
 		kind      compiler.Kind
 		instances int
@@ -35,7 +36,7 @@ func testRuntimeKinds(t *testing.T) {
 		{compiler.Kretprobe, 4096, 1},
 		{compiler.KprobeMulti, 0, 1},
 		{compiler.KretprobeMulti, 0, 1},
-		{compiler.Session, 0, 2},
+		{compiler.KprobeSession, 0, 2},
 	} {
 		for name, byAddr := range map[string][3]bool{"name": {}, "address": {true, true, true}, "both": {false, true, true}} {
 			trampoline := programTypes[tc.kind].program == ebpf.Tracing
@@ -43,7 +44,7 @@ func testRuntimeKinds(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d/by %s", tc.kind, tc.instances, name), func(t *testing.T) {
-				s := load(t, newThree(target, tc.kind, tc.instances, byAddr), kernel)
+				s := load(t, newThree(target, tc.kind, tc.instances, byAddr), k.Kernel)
 				n, err := s.Attach()
 				require.NoError(t, err)
 				require.Equal(t, 3, n)
@@ -63,7 +64,8 @@ func testRuntimeKinds(t *testing.T) {
 	}
 }
 
-// newThree is a unit of the three functions, some given by their address alone.
+// newThree returns a unit of the three functions, some given by their address
+// alone.
 func newThree(target *compiler.Target, kind compiler.Kind, instances int, byAddr [3]bool) counter {
 	c := newCounter()
 	var places []compiler.Place
@@ -83,12 +85,13 @@ func newThree(target *compiler.Target, kind compiler.Kind, instances int, byAddr
 	return c
 }
 
-// Functions of modules have addresses far behind the kernel's text.
-func testRuntimeModule(t *testing.T) {
+// testRuntimeModule traces functions of modules, whose addresses are far from
+// the kernel's text.
+func testRuntimeModule(t *testing.T, k *kernel) {
 	const xmit = "dummy_xmit"
-	kernel, target := openGuest(t)
+	target := k.target()
 	require.NoError(t, exec.Command("traffic", "dummy", "-n", "0").Run())
-	table, err := kernel.Target(kallsyms.Wanted{Keep: func(name string) bool { return name == xmit }})
+	table, err := k.Target(kallsyms.Wanted{Keep: func(name string) bool { return name == xmit }})
 	require.NoError(t, err)
 	symbols := table.Symbols.Lookup(xmit)
 	require.Len(t, symbols, 1)
@@ -99,7 +102,7 @@ func testRuntimeModule(t *testing.T) {
 			}
 			c := newCounter()
 			c.attach(kind, 0, compiler.Place{Probe: c.probe(xmit), Symbol: xmit, Addr: addr})
-			s := load(t, c, kernel)
+			s := load(t, c, k.Kernel)
 			_, err := s.Attach()
 			require.NoError(t, err, "%s at %#x", kind, addr)
 			require.NoError(t, exec.Command("traffic", "dummy", "-n", "3", "-size", "100").Run())
@@ -109,11 +112,45 @@ func testRuntimeModule(t *testing.T) {
 	}
 }
 
-func testRuntimeTracepoint(t *testing.T) {
-	kernel, _ := openGuest(t)
+// testRuntimeReloaded checks that an address in a module that has been unloaded
+// since is not attached to, whatever is there by now.
+func testRuntimeReloaded(t *testing.T, k *kernel) {
+	const xmit = "dummy_xmit"
+	features := k.target().Features
+	if !features.KprobeMulti {
+		t.Skip("no kprobe.multi")
+	}
+	require.NoError(t, exec.Command("traffic", "dummy", "-n", "0").Run())
+	table, err := k.Target(kallsyms.Wanted{Keep: func(name string) bool { return name == xmit }})
+	require.NoError(t, err)
+	symbol := table.Symbols.Lookup(xmit)[0]
+	attach := func() (int, error) {
+		c := newCounter()
+		module, other := c.probe(xmit), c.probe(getpgid)
+		module.Func.Module = symbol.Module
+		c.attach(compiler.KprobeMulti, 0, compiler.Place{Probe: module, Symbol: xmit, Addr: symbol.Addr},
+			compiler.Place{Probe: other, Symbol: getpgid, Addr: k.target().Symbols.Lookup(getpgid)[0].Addr, Cookie: 1})
+		s := load(t, c, k.Kernel)
+		defer s.Close()
+		n, err := s.Attach()
+		callKernel(getpgid, 3)
+		require.Equal(t, uint64(3), hits(t, s)[1])
+		return n, err
+	}
+	n, err := attach()
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.NoError(t, unix.DeleteModule(symbol.Module, 0))
+	require.NoError(t, exec.Command("traffic", "dummy", "-n", "0").Run())
+	n, err = attach()
+	require.EqualError(t, err, "attach kprobe.multi to dummy_xmit: module dummy was unloaded after its functions were looked up: start again")
+	require.Equal(t, 1, n)
+}
+
+func testRuntimeTracepoint(t *testing.T, k *kernel) {
 	c := newCounter()
 	c.attach(compiler.TpBTF, 0, compiler.Place{Probe: c.probe("task_rename"), Symbol: "task_rename"})
-	s := load(t, c, kernel)
+	s := load(t, c, k.Kernel)
 	n, err := s.Attach()
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -124,9 +161,10 @@ func testRuntimeTracepoint(t *testing.T) {
 	require.Equal(t, []uint64{3}, hits(t, s))
 }
 
-// What cannot be hooked is found among what can, and its return side goes too.
-func testRuntimeBadPlaces(t *testing.T) {
-	kernel, target := openGuest(t)
+// testRuntimeBadPlaces checks that a place that cannot be hooked is found among
+// good ones, and that its return side is left out, too.
+func testRuntimeBadPlaces(t *testing.T, k *kernel) {
+	target := k.target()
 	if !target.Features.KprobeMulti {
 		t.Skip("no kprobe.multi")
 	}
@@ -147,7 +185,7 @@ func testRuntimeBadPlaces(t *testing.T) {
 		c.attach(compiler.KretprobeMulti, 0, good[0], compiler.Place{Probe: bad.Probe, Symbol: getpgid, Cookie: 2}, good[1])
 		c.attach(compiler.KprobeMulti, 0, good[0], bad, good[1])
 		c.attach(compiler.Kprobe, 0, compiler.Place{Probe: bad.Probe, Symbol: getpgid, Cookie: 2})
-		s := load(t, c, kernel)
+		s := load(t, c, k.Kernel)
 		start := time.Now()
 		n, err := s.Attach()
 		t.Log(name, "attached in", time.Since(start), err)
@@ -167,16 +205,16 @@ func testRuntimeBadPlaces(t *testing.T) {
 	}
 }
 
-// A probe of which one side cannot be attached is left out as a whole.
-func testRuntimeLeftOut(t *testing.T) {
-	kernel, _ := openGuest(t)
+// testRuntimeLeftOut checks that a probe is left out as a whole if one of its
+// sides cannot be attached.
+func testRuntimeLeftOut(t *testing.T, k *kernel) {
 	c := newCounter()
 	bad, good := c.probe("bad"), c.probe(getsid)
 	c.attach(compiler.Kretprobe, 0, compiler.Place{Probe: bad, Symbol: getpgid})
 	c.attach(compiler.Kretprobe, 4096, compiler.Place{Probe: good, Symbol: getsid, Cookie: 1})
 	c.attach(compiler.Kprobe, 0, compiler.Place{Probe: bad, Symbol: "no_such_function"})
 	c.attach(compiler.Kprobe, 0, compiler.Place{Probe: good, Symbol: getsid, Cookie: 1})
-	s := load(t, c, kernel)
+	s := load(t, c, k.Kernel)
 	n, err := s.Attach()
 	require.EqualError(t, err, "attach kprobe to bad: the kernel allows no probe there (error 2): it is marked notrace, or its code is not one plain function")
 	require.Equal(t, 1, n)
@@ -185,11 +223,11 @@ func testRuntimeLeftOut(t *testing.T) {
 	require.Equal(t, []uint64{0, 14}, hits(t, s))
 }
 
-// More calls are in flight than a kretprobe has instances: those that are
-// followed and those that are missed add up.
-func testRuntimeReturnInstances(t *testing.T) {
-	const poll, threads = "__x64_sys_poll", 40
-	kernel, target := openGuest(t)
+// testRuntimeReturnInstances makes more concurrent calls than a kretprobe has
+// instances, and checks that the followed and the missed calls add up.
+func testRuntimeReturnInstances(t *testing.T, k *kernel) {
+	const poll, threads = syscallPrefix + "sys_ppoll", 40
+	target := k.target()
 	for _, tc := range []struct {
 		kind      compiler.Kind
 		instances int
@@ -198,26 +236,26 @@ func testRuntimeReturnInstances(t *testing.T) {
 		{compiler.Kretprobe, 3},
 		{compiler.Kretprobe, 4096},
 		{compiler.KretprobeMulti, 0},
-		{compiler.Session, 0},
+		{compiler.KprobeSession, 0},
 	} {
 		if !supports(target.Features, tc.kind) {
 			continue
 		}
 		c := newCounter()
 		c.attach(tc.kind, tc.instances, compiler.Place{Probe: c.probe(poll), Symbol: poll})
-		s := load(t, c, kernel)
+		s := load(t, c, k.Kernel)
 		_, err := s.Attach()
 		require.NoError(t, err)
 		var wg sync.WaitGroup
 		for range threads {
-			wg.Go(func() { unix.Syscall(unix.SYS_POLL, 0, 0, 1000) })
+			wg.Go(func() { unix.Ppoll(nil, &unix.Timespec{Sec: 1}, nil) })
 		}
 		wg.Wait()
 		missed, err := s.Missed()
 		require.NoError(t, err)
 		ran := hits(t, s)[0]
 		t.Logf("%s %d: ran %d, %+v", tc.kind, tc.instances, ran, missed[0].N)
-		if tc.kind == compiler.Session {
+		if tc.kind == compiler.KprobeSession {
 			ran /= 2
 		}
 		if !missed[0].Uncounted {
@@ -234,9 +272,9 @@ func testRuntimeReturnInstances(t *testing.T) {
 	}
 }
 
-// What a killed process has left in tracefs is removed by the next one.
-func testRuntimeStale(t *testing.T) {
-	kernel, _ := openGuest(t)
+// testRuntimeStale checks that a process removes what a killed process has left
+// in tracefs.
+func testRuntimeStale(t *testing.T, k *kernel) {
 	const events = "/sys/kernel/tracing/kprobe_events"
 	f, err := os.OpenFile(events, os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
@@ -245,7 +283,7 @@ func testRuntimeStale(t *testing.T) {
 	require.NoError(t, f.Close())
 	c := newCounter()
 	c.attach(compiler.Kretprobe, 16, compiler.Place{Probe: c.probe(getpgid), Symbol: getpgid})
-	s := load(t, c, kernel)
+	s := load(t, c, k.Kernel)
 	_, err = s.Attach()
 	require.NoError(t, err)
 	text, err := os.ReadFile(events)

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"testing"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -13,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/e2e/guest"
-	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// runtimeTests attach programs made by hand: what package runtime does with
-// every attach kind.
+// runtimeTests lists tests that attach handwritten programs, for package
+// runtime's work with every attach kind.
 var runtimeTests = []struct {
 	name string
-	test func(*testing.T)
+	test func(*testing.T, *kernel)
 }{
 	{"features", testRuntimeFeatures},
 	{"kinds", testRuntimeKinds},
 	{"module", testRuntimeModule},
+	{"reloaded", testRuntimeReloaded},
 	{"tracepoint", testRuntimeTracepoint},
 	{"badplaces", testRuntimeBadPlaces},
 	{"leftout", testRuntimeLeftOut},
@@ -38,18 +36,18 @@ var runtimeTests = []struct {
 	{"hooks", testRuntimeHooks},
 }
 
-func testRuntime(t *testing.T, _ *kernel) {
+func testRuntime(t *testing.T, k *kernel) {
 	for _, test := range runtimeTests {
-		t.Run(test.name, test.test)
+		t.Run(test.name, func(t *testing.T) { test.test(t, k) })
 	}
 }
 
-// The functions that the programs are put on: system calls that nothing else
-// makes.
+// The functions that the programs are attached to: system calls that no other
+// process makes.
 const (
-	getpgid     = "__x64_sys_getpgid"
-	getsid      = "__x64_sys_getsid"
-	getpriority = "__x64_sys_getpriority"
+	getpgid     = syscallPrefix + "sys_getpgid"
+	getsid      = syscallPrefix + "sys_getsid"
+	getpriority = syscallPrefix + "sys_getpriority"
 )
 
 func callKernel(name string, times int) {
@@ -59,31 +57,18 @@ func callKernel(name string, times int) {
 	}
 }
 
-// openGuest describes the guest's kernel, with the symbols of the functions.
-func openGuest(t *testing.T) (*runtime.Kernel, *compiler.Target) {
-	if !guest.Inside() {
-		t.Skip("runs inside a virtual machine, see TestMatrix")
-	}
-	kernel, err := runtime.OpenKernel()
-	require.NoError(t, err)
-	target, err := kernel.Target(kallsyms.Wanted{Keep: func(name string) bool {
-		return name == getpgid || name == getsid || name == getpriority
-	}})
-	require.NoError(t, err)
-	return kernel, target
-}
-
-// A counter is a unit whose programs count their runs, as records lost.
+// A counter is a unit whose programs count their runs, as lost records.
 type counter struct{ *compiler.Unit }
 
-func newCounter() counter {
-	return counter{&compiler.Unit{Collection: &ebpf.CollectionSpec{
+func newCounter() counter { return newCounters(16) }
+
+// newCounters returns a counter with room for the given number of probes.
+func newCounters(probes int) counter {
+	layout := compiler.CounterLayout{Events: probes}
+	return counter{&compiler.Unit{Counters: layout, Collection: &ebpf.CollectionSpec{
 		Maps: map[string]*ebpf.MapSpec{
-			compiler.EventsMap: {Name: compiler.EventsMap, Type: ebpf.RingBuf, MaxEntries: 4096},
-			compiler.CountersMap: {
-				Name: compiler.CountersMap, Type: ebpf.PerCPUArray, KeySize: 4,
-				ValueSize: uint32(unsafe.Sizeof(compiler.Counters{})), MaxEntries: 16,
-			},
+			compiler.EventsMap:   {Name: compiler.EventsMap, Type: ebpf.RingBuf, MaxEntries: 4096},
+			compiler.CountersMap: layout.Map(),
 		},
 		Programs: map[string]*ebpf.ProgramSpec{},
 	}}}
@@ -91,7 +76,7 @@ func newCounter() counter {
 
 func (c counter) probe(name string) *compiler.Probe {
 	p := &compiler.Probe{Func: &compiler.Function{Name: name}}
-	c.Events = append(c.Events, &compiler.Event{Probe: p})
+	c.Events = append(c.Events, &compiler.EventType{Number: len(c.Events), Probe: p})
 	return p
 }
 
@@ -106,11 +91,12 @@ var programTypes = map[compiler.Kind]struct {
 	compiler.Kretprobe:      {ebpf.Kprobe, ebpf.AttachNone},
 	compiler.KprobeMulti:    {ebpf.Kprobe, ebpf.AttachTraceKprobeMulti},
 	compiler.KretprobeMulti: {ebpf.Kprobe, ebpf.AttachTraceKprobeMulti},
-	compiler.Session:        {ebpf.Kprobe, ebpf.AttachTraceKprobeSession},
+	compiler.KprobeSession:  {ebpf.Kprobe, ebpf.AttachTraceKprobeSession},
 }
 
 // attach adds a program of a kind at places. It counts for the probe whose
-// number is the place's cookie, or the first place's if the kind has no cookies.
+// number is the place's cookie, or that of the first place if the kind has no
+// cookies.
 func (c counter) attach(kind compiler.Kind, instances int, places ...compiler.Place) {
 	number := asm.Mov.Imm(asm.R0, int32(places[0].Cookie))
 	if kind.Multi() {
@@ -119,14 +105,12 @@ func (c counter) attach(kind compiler.Kind, instances int, places ...compiler.Pl
 	types := programTypes[kind]
 	spec := &ebpf.ProgramSpec{Name: "count", Type: types.program, AttachType: types.attach, License: "Dual MIT/GPL", Instructions: asm.Instructions{
 		number,
-		asm.StoreMem(asm.RFP, -4, asm.R0, asm.Word),
-		asm.LoadMapPtr(asm.R1, 0).WithReference(compiler.CountersMap),
-		asm.Mov.Reg(asm.R2, asm.RFP),
-		asm.Add.Imm(asm.R2, -4),
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "exit"),
-		asm.Mov.Imm(asm.R1, 1),
-		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, 0),
+		asm.JGE.Imm(asm.R0, int32(c.Counters.Events), "exit"),
+		asm.Mul.Imm(asm.R0, int32(c.Counters.At(1, 0)-c.Counters.At(0, 0))),
+		asm.LoadMapValue(asm.R1, 0, uint32(c.Counters.At(0, 0))).WithReference(compiler.CountersMap),
+		asm.Add.Reg(asm.R1, asm.R0),
+		asm.Mov.Imm(asm.R0, 1),
+		asm.AddAtomic.Mem(asm.R1, asm.R0, asm.DWord, 0),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
 		asm.Return(),
 	}}
@@ -138,9 +122,9 @@ func (c counter) attach(kind compiler.Kind, instances int, places ...compiler.Pl
 	c.Attachments = append(c.Attachments, compiler.Attachment{Program: name, Kind: kind, Places: places, ReturnInstances: instances})
 }
 
-// hits reads the runs, by the probes' numbers.
+// hits returns the number of runs of each probe.
 func hits(t *testing.T, s *runtime.Session) []uint64 {
-	counters, err := s.Tallies()
+	counters, err := s.EventCounts()
 	require.NoError(t, err)
 	var counts []uint64
 	for _, c := range counters {
@@ -156,13 +140,15 @@ func load(t *testing.T, c counter, k *runtime.Kernel) *runtime.Session {
 	return s
 }
 
-// supports says whether the kernel has a kind, by what its features say.
+// supports reports whether the kernel has a kind, according to its features.
 func supports(f compiler.Features, kind compiler.Kind) bool {
 	switch kind {
 	case compiler.KprobeMulti, compiler.KretprobeMulti:
 		return f.KprobeMulti
-	case compiler.Session:
+	case compiler.KprobeSession:
 		return f.SessionIsReturn != 0
+	case compiler.Fentry, compiler.Fexit:
+		return f.Trampoline
 	}
 	return true
 }

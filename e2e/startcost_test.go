@@ -15,23 +15,27 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/e2e/guest"
 	"github.com/ksnoop/ksnoop/e2e/vm"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// TestStartCosts counts the instructions that ksnoop takes to start, its memory,
-// and how often it wakes when there is nothing to do, in machines in which a
-// nanosecond is an instruction. Elsewhere wake-ups say how fast the machine is:
-// for as long as some goroutine runs, Go's runtime looks at it every 20 us. The bounds
-// are of certain releases, so it runs with -full.
+// TestStartCosts counts the instructions that ksnoop takes to start, its
+// memory, and how often it wakes up when nothing happens, in machines in which
+// a nanosecond is one instruction. On other machines the number of wake-ups
+// depends on their speed: while any goroutine runs, Go's runtime checks it
+// every 20 us. It runs with -full, as does the comparison with costTable.
 func TestStartCosts(t *testing.T) {
-	if !*full && !named() {
-		t.Skip("runs with -full")
-	}
-	for _, line := range []string{"6.1", oneKernel} {
+	onlyWithFull(t)
+	t.Parallel()
+	for _, line := range costKernels("6.1", oneKernel, "newest") {
 		t.Run(line, func(t *testing.T) {
-			testOn(t, line, vm.Machine{Icount: true}, "^TestGuestStartCosts$")
+			t.Parallel()
+			checkCosts(t, line, testOn(t, line, vm.Machine{Icount: true}, "^TestGuestStartCosts$"))
 		})
 	}
 }
@@ -40,32 +44,23 @@ func TestStartCosts(t *testing.T) {
 type start struct {
 	what  string
 	specs []string
-	// The instructions from exec until all is attached, at most, in millions: on
-	// 6.12, and on 6.1, where the symbol table must be read and one link has one
-	// function.
-	most, most61 float64
 }
 
-// What ksnoop may do in idleTime when there is nothing to do.
+// The upper bounds for ksnoop in idleTime when nothing happens.
 const (
 	mostWakeups = 50
 	mostWork    = 10e6 // instructions
 )
 
-// mostMemory is the bound of the resident memory of a trace of one function.
-const mostMemory = 16 << 10 // KB
-
-// Most of what 25 functions take is the kernel's, where their programs differ:
-// each program has a link, which takes ftrace 22 million instructions.
 var starts = []start{
-	{"1 function", []string{"vfs_read"}, 110, 170},
-	{"25 functions at entry", many(" ($pid)"), 160, 400},
-	{"25 functions, entry and return", many(""), 800, 750},
-	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}, 850, 600},
-	{"a glob", []string{"vfs_rea*"}, 1050, 850},
+	{"1 function", []string{"vfs_read"}},
+	{"25 functions at entry", many(" ($pid)")},
+	{"25 functions, entry and return", many("")},
+	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}},
+	{"a glob", []string{"vfs_rea*"}},
 }
 
-// many is specs for 25 functions.
+// many returns specs for 25 functions.
 func many(list string) []string {
 	functions := strings.Fields(`vfs_read vfs_write vfs_open vfs_fsync vfs_fsync_range vfs_getattr vfs_llseek vfs_mkdir
 		vfs_rmdir vfs_unlink vfs_link vfs_symlink vfs_rename vfs_create vfs_mknod vfs_readlink vfs_truncate vfs_fallocate
@@ -81,24 +76,85 @@ func TestGuestStartCosts(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs inside a virtual machine, see TestStartCosts")
 	}
-	release, err := runtime.Release()
-	require.NoError(t, err)
-	for i, s := range starts {
-		s.run(t) // once for what the kernel does the first time
-		millions, elapsed, memory := s.run(t)
-		t.Logf("%s: %.0f million instructions from exec until attached, %.0f with what is waited for; %d KB", s.what, millions, elapsed, memory)
-		most := s.most
-		if strings.HasPrefix(release, "6.1.") {
-			most = s.most61
-		}
-		if millions > most {
-			t.Errorf("%s: more than %.0f million", s.what, most)
-		}
-		if i == 0 && memory > mostMemory {
-			t.Errorf("%s: more than %d KB", s.what, mostMemory)
-		}
+	reportRelease(t)
+	all, k := starts, openKernel(t)
+	if k.target().Features.KprobeMulti { // elsewhere each takes 0.1 s to detach
+		all = append(all, start{"500 functions, entry and return", k.plainFunctions(t)[:500]})
+	}
+	for _, s := range all {
+		s.run(t) // the kernel does more the first time
+		c := s.run(t)
+		t.Logf("%s: %.0f million instructions from exec until attached, %.0f with what is waited for; %.0f until ended; %d KB", s.what, c.process, c.attached, c.ended, c.memory)
+		reportCost(processRow+s.what+", millions until attached", c.process)
+		reportCost(processRow+s.what+endedRow, c.ended)
+		reportCost(processRow+s.what+memoryRow, float64(c.memory))
+	}
+	if n := len(all) - 1; n >= len(starts) {
+		k.logPhases(t, all[n].specs)
+	}
+	if k.target().Features.KprobeMulti {
+		k.followEverywhere(t)
 	}
 	testIdle(t)
+}
+
+// mostFollowing bounds the instructions to attach to all functions that take a packet,
+// in millions.
+const mostFollowing = 100
+
+// followEverywhere counts what it takes to follow packets through all functions. The
+// kernel refuses links with functions that have no hook, which are among them.
+func (k *kernel) followEverywhere(t *testing.T) {
+	trace, err := spec.Parse("ip_send_skb(skb)")
+	require.NoError(t, err)
+	at := instructions()
+	plan, err := resolve.Follow(trace, resolve.Following{}, k.target())
+	require.NoError(t, err)
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{RingBytes: 1 << 16})
+	require.NoError(t, err)
+	compiled := instructions()
+	s, err := runtime.Load(unit, k.Kernel)
+	require.NoError(t, err)
+	loaded := instructions()
+	n, _ := s.Attach()
+	attached := float64(instructions()-loaded) / 1e6
+	require.Greater(t, n, 1500)
+	require.Less(t, n, len(plan.Probes), "the target does not know which functions have no hook")
+	t.Logf("to follow packets through %d of %d functions: millions to resolve and compile %d, to load %d, to attach %d links %.0f",
+		n, len(plan.Probes), (compiled-at)/1e6, (loaded-compiled)/1e6, len(unit.Attachments), attached)
+	reportCost(processRow+"all functions that take a packet, millions to attach", attached)
+	if attached > mostFollowing {
+		t.Errorf("to follow packets takes more than %d million to attach", mostFollowing)
+	}
+	require.NoError(t, s.Close())
+}
+
+// logPhases logs what each phase of a trace takes, in this process.
+func (k *kernel) logPhases(t *testing.T, specs []string) {
+	at := instructions()
+	phase := func(what string) {
+		now := instructions()
+		t.Logf("%d functions: %s: %.0f million", len(specs), what, float64(now-at)/1e6)
+		at = now
+	}
+	plan, err := k.tryResolve(t, resolve.Wishes{}, specs...)
+	require.NoError(t, err)
+	phase("resolve")
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{RingBytes: 1 << 16})
+	require.NoError(t, err)
+	phase(fmt.Sprintf("compile %d programs", len(unit.Collection.Programs)))
+	s, err := runtime.Load(unit, k.Kernel)
+	require.NoError(t, err)
+	phase("load")
+	_, err = s.Attach()
+	require.NoError(t, err)
+	phase(fmt.Sprintf("attach %d links", len(unit.Attachments)))
+	require.NoError(t, s.Stop())
+	phase("stop")
+	require.NoError(t, s.Detach())
+	phase("detach")
+	require.NoError(t, s.Close())
+	phase("close")
 }
 
 func testIdle(t *testing.T) {
@@ -110,9 +166,15 @@ func testIdle(t *testing.T) {
 	}
 }
 
-// run starts ksnoop, and is how many millions of instructions it has taken when
-// all is attached, how many have gone by, and how much memory it had.
-func (s *start) run(t *testing.T) (taken, elapsed float64, memory int) {
+// A startCost is what a start takes, in millions of instructions.
+type startCost struct {
+	process, attached float64 // those of the process until all is attached, and those of the machine
+	ended             float64 // those of the machine from SIGINT until the process has ended
+	memory            int     // the peak, in KB
+}
+
+// run starts ksnoop and ends it once all probes are attached.
+func (s *start) run(t *testing.T) (c startCost) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
@@ -126,15 +188,18 @@ func (s *start) run(t *testing.T) (taken, elapsed float64, memory int) {
 	_, err = bufio.NewReader(r).ReadString('\n')
 	after := instructions()
 	require.NoError(t, err, errs.String())
-	taken = float64(executed(t, cmd.Process.Pid)) / 1e6
-	memory, err = strconv.Atoi(status(t, cmd.Process.Pid, "VmHWM:"))
+	c.process, c.attached = float64(executed(t, cmd.Process.Pid))/1e6, float64(after-before)/1e6
+	c.memory, err = strconv.Atoi(status(t, cmd.Process.Pid, "VmHWM:"))
 	require.NoError(t, err)
+	end := instructions()
 	require.NoError(t, cmd.Process.Signal(unix.SIGINT))
 	require.NoError(t, cmd.Wait())
-	return taken, float64(after-before) / 1e6, memory
+	c.ended = float64(instructions()-end) / 1e6
+	return c
 }
 
-// executed is the time that the threads of a process have run, in nanoseconds.
+// executed returns the time that the threads of a process have run, in
+// nanoseconds.
 func executed(t *testing.T, pid int) (sum int64) {
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	require.NoError(t, err)
@@ -148,7 +213,7 @@ func executed(t *testing.T, pid int) (sum int64) {
 	return sum
 }
 
-// status is a value in a process's status.
+// status returns a value of a process's status file.
 func status(t *testing.T, pid int, key string) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	require.NoError(t, err)

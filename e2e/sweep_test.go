@@ -16,31 +16,34 @@ import (
 	"time"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-var sweep = flag.Int("sweep", 0, "how many functions of each kernel to try, chosen at random but always the same; 0: 500, or 2000 with -full; -1: all")
+var sweep = flag.Int("sweep", 0, "how many functions of each kernel to try, chosen at random but always the same; 0: 200, or 2000 with -long; -1: all")
 
 // batch is how many functions are loaded at once. They share the maps, which
-// take longer to make than a program.
+// take longer to create than a program.
 const batch = 50
 
-// kernelsFault lists why a function cannot be traced by its name. Any other
-// reason is a fault of ours.
+// kernelsFault lists the reasons in the kernel why a function cannot be traced
+// by its name. Any other reason is a bug of ksnoop.
 var kernelsFault = []string{
 	"there are N functions called F in this kernel (N), and BTF describes only one of them, not saying which",
 	"F is in BTF with different prototypes",
 	"F has a signature that BTF does not describe",
 }
 
-// testSweep: the kernel accepts the programs for the default trace of its
-// functions, however they are declared.
+// testSweep checks that the kernel accepts the programs for the default trace
+// of its functions, whatever their prototypes are.
 func testSweep(t *testing.T, k *kernel) {
-	functions := sample(k.functions(t), cmp.Or(*sweep, rounds(500, 2000)))
+	functions := sample(k.functions(t), cmp.Or(*sweep, rounds(200, 2000)))
 	target := k.target()
 	k.sweep(t, target, functions)
-	if target.Features.Preemptible { // as if it were booted with preempt=voluntary
+	k.sweepTables(t, target, functions[:len(functions)/4])
+	if target.Features.Preemptible { // as if the kernel were booted with preempt=voluntary
 		target.Features.Preemptible = false
 		k.sweep(t, target, functions[:len(functions)/4])
 	}
@@ -57,23 +60,61 @@ func (k *kernel) sweep(t *testing.T, target *compiler.Target, functions []string
 	logReasons(t, why)
 	start := time.Now()
 	for some := range slices.Chunk(probes, batch) {
-		if err := k.load(target, some...); err != nil {
+		if err := k.load(some...); err != nil {
 			t.Errorf("%d functions together: %v", len(some), err)
-			k.loadEach(t, target, some)
+			k.loadEach(t, some)
 		}
 	}
 	t.Logf("%d functions loaded in %v", len(probes), time.Since(start).Round(time.Millisecond))
 }
 
-// loadEach tells which probes the kernel refuses, with their programs.
-func (k *kernel) loadEach(t *testing.T, target *compiler.Target, probes []*compiler.Probe) {
+// sweepTables does the same for tables of what functions return and how long they
+// take, by their first arguments.
+func (k *kernel) sweepTables(t *testing.T, target *compiler.Target, functions []string) {
+	n := 0
+	for some := range slices.Chunk(functions, batch) {
+		var probes []*compiler.Probe
+		for _, name := range some {
+			probes = append(probes, table(name, target)...)
+		}
+		n += len(probes)
+		if err := k.load(probes...); err != nil {
+			t.Errorf("%d tables together: %v", len(probes), err)
+			k.loadEach(t, probes)
+		}
+	}
+	t.Logf("%d tables loaded", n)
+	if n < len(functions)/2 {
+		t.Errorf("only %d of %d functions have a table", n, len(functions))
+	}
+}
+
+// table returns a table of the calls of a function, by as many of its first arguments
+// as fit, or nil if it cannot be traced.
+func table(name string, target *compiler.Target) []*compiler.Probe {
+	for _, items := range []string{
+		"$arg1, $arg2, $comm, count(), hist($duration), max(return)", "$arg1, count(), hist($duration)", "$pid, count(), avg($duration)", "$comm, count()",
+	} {
+		trace, err := spec.Parse(name + "(" + items + ")")
+		if err != nil {
+			return nil
+		}
+		if plan, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{}); err == nil {
+			return plan.Probes
+		}
+	}
+	return nil
+}
+
+// loadEach reports the probes that the kernel refuses, with their programs.
+func (k *kernel) loadEach(t *testing.T, probes []*compiler.Probe) {
 	for _, p := range probes {
-		err := k.load(target, p)
+		err := k.load(p)
 		if err == nil {
 			continue
 		}
 		t.Errorf("%s by %s: %+v", p.Func.Name, p.Attach.Entry, refusal(err))
-		if unit, err := compile(target, p); err == nil {
+		if unit, err := compile(p); err == nil {
 			for name, ps := range unit.Collection.Programs {
 				t.Logf("%s:\n%v", name, ps.Instructions)
 			}
@@ -81,7 +122,8 @@ func (k *kernel) loadEach(t *testing.T, target *compiler.Target, probes []*compi
 	}
 }
 
-// sample is n of the functions, always the same; all if n is 0.
+// sample returns n of the functions, always the same ones, or all if n is
+// negative.
 func sample(functions []string, n int) []string {
 	if n < 0 || n > len(functions) {
 		return functions
@@ -92,7 +134,8 @@ func sample(functions []string, n int) []string {
 	return functions[:n]
 }
 
-// requireKernelsFault: nothing is refused for a reason of ours.
+// requireKernelsFault checks that no function is refused because of a bug of
+// ksnoop.
 func requireKernelsFault(t *testing.T, refused map[string][]string) {
 	logReasons(t, refused)
 	for reason, functions := range refused {
@@ -109,15 +152,15 @@ func logReasons(t *testing.T, functions map[string][]string) {
 	}
 }
 
-// resolveEach resolves the default traces of functions. Those that are refused
-// come by the reason.
+// resolveEach resolves the default traces of functions. It returns the names of
+// refused functions by reason.
 func resolveEach(functions []string, target *compiler.Target) (probes []*compiler.Probe, refused map[string][]string) {
 	refused = map[string][]string{}
 	for _, name := range functions {
 		trace, err := spec.Parse(name)
 		if err == nil {
 			var plan *compiler.Plan
-			if plan, err = compiler.ResolveAll([]*spec.Trace{trace}, target, compiler.Wishes{}); err == nil {
+			if plan, err = resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{}); err == nil {
 				probes = append(probes, plan.Probes...)
 				continue
 			}
@@ -132,9 +175,9 @@ func resolveEach(functions []string, target *compiler.Target) (probes []*compile
 	return probes, refused
 }
 
-// load verifies the programs of probes.
-func (k *kernel) load(target *compiler.Target, probes ...*compiler.Probe) error {
-	unit, err := compile(target, probes...)
+// load loads the programs of probes, so that the verifier checks them.
+func (k *kernel) load(probes ...*compiler.Probe) error {
+	unit, err := compile(probes...)
 	if err != nil {
 		return err
 	}
@@ -145,13 +188,13 @@ func (k *kernel) load(target *compiler.Target, probes ...*compiler.Probe) error 
 	return session.Close()
 }
 
-func compile(target *compiler.Target, probes ...*compiler.Probe) (*compiler.Unit, error) {
-	return compiler.Compile(probes, compiler.Options{RingBytes: 1 << 20, Features: target.Features, Arch: target.Arch})
+func compile(probes ...*compiler.Probe) (*compiler.Unit, error) {
+	return codegen.Compile(probes, compiler.Options{RingBytes: 1 << 20, Keys: 16})
 }
 
 var numbers = regexp.MustCompile(`0x[0-9a-f]+(, 0x[0-9a-f]+)*|\b[0-9]+\b`)
 
-// generic is a reason without what differs from function to function.
+// generic returns a reason without the parts that differ between functions.
 func generic(name, reason string) string {
 	return numbers.ReplaceAllString(regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(reason, "F"), "N")
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/traffic"
 )
 
-// threads runs a function in n threads at once, each with its number, until all
-// are done. They are moved from CPU to CPU all the time, if there are several.
+// threads runs a function in n threads at once, each with its number, and waits
+// until all have ended. It moves them between CPUs all the time, if there are
+// several.
 func threads(t *testing.T, n int, call func(i int) error) {
 	// Threads that sleep in the kernel keep their processors of the Go runtime
-	// for a while; with one for each they need not wait for another.
+	// for a while. With one processor for each, other threads need not wait.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n + 2))
 	ids, begin, done := make(chan int), make(chan bool), make(chan error, n)
 	var tids []int
@@ -53,13 +54,13 @@ func migrate(tids []int, stop <-chan bool) {
 		for j, tid := range tids {
 			var set unix.CPUSet
 			set.Set((i + j) % 2)
-			_ = unix.SchedSetaffinity(tid, &set) // it may have ended
+			_ = unix.SchedSetaffinity(tid, &set) // the thread may have ended
 		}
 	}
 }
 
-// A caller is a thread that makes calls of the kernel and no others: what this
-// process does meanwhile is not traced with it.
+// A caller is a thread that only makes the calls of a test, so that a trace of
+// it does not show other calls of this process.
 type caller struct {
 	tid   uint32
 	calls chan func()

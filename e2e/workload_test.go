@@ -25,9 +25,10 @@ func overlayOpens() int { return rounds(2000, 20_000) }
 func pings() int        { return rounds(4000, 30_000) }
 func wakeups() int      { return rounds(1000, 4000) }
 
-// readPipes has threads that wait in the kernel for bytes, each in a pipe of
-// its own, and one that writes to them in random order. Every read asks for as
-// many bytes as it gets, and for other numbers than all other reads at the time.
+// readPipes starts threads that wait in the kernel for bytes, each in its own
+// pipe, and one that writes to them in random order. Every read asks for as
+// many bytes as it gets, and for a different number than all other reads at the
+// time.
 func readPipes(t *testing.T) (run func()) {
 	var pipes [pipeReaders][2]int
 	for i := range pipes {
@@ -60,8 +61,8 @@ func readPipe(reader, fd int) error {
 	return nil
 }
 
-// pipeBytes is the size of a reader's read, between 64 and what a pipe takes at
-// once.
+// pipeBytes returns the size of a reader's read, between 64 and what a pipe
+// accepts at once.
 func pipeBytes(reader, round int) int {
 	return 65 + reader + pipeReaders*(round%30)
 }
@@ -75,7 +76,7 @@ func writePipes(pipes [pipeReaders][2]int) error {
 				return err
 			}
 		}
-		schedYield() // so that all wait again
+		schedYield() // let all wait again
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func openOverlay(t *testing.T) (run func()) {
 	}
 }
 
-// mountOverlay returns the upper one of two overlays, in which there is a file.
+// mountOverlay returns the upper one of two overlays, which has a file.
 func mountOverlay(t *testing.T) string {
 	loadOverlay(t)
 	dir := t.TempDir()
@@ -126,7 +127,7 @@ func loadOverlay(t *testing.T) {
 }
 
 // ping sends echo requests to localhost and waits for the replies. The kernel
-// makes those in softirqs, with the same functions.
+// makes these in softirqs, with the same functions.
 func ping(t *testing.T) (run func()) {
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 0"), 0))
 	return func() {
@@ -136,7 +137,7 @@ func ping(t *testing.T) (run func()) {
 				return err
 			}
 			defer unix.Close(fd)
-			echo := make([]byte, 1008) // ICMP header included
+			echo := make([]byte, 1008) // with the ICMP header
 			for range pings() / pingers {
 				echo[0] = 8 // request
 				if err := unix.Sendto(fd, echo, 0, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
@@ -151,8 +152,8 @@ func ping(t *testing.T) (run func()) {
 	}
 }
 
-// wake has threads that wake each other while timers wake others: in interrupts,
-// which come in the midst of such calls.
+// wake starts threads that wake each other while timers wake others in
+// interrupts, which occur in the middle of such calls.
 func wake(t *testing.T) (run func()) {
 	return func() {
 		ping, pong := make(chan bool), make(chan bool)

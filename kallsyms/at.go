@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// reach is how far behind its beginning a symbol can contain an address. The
-// table has no sizes: what follows the last symbol of the kernel or a module
-// belongs to nobody.
+// reach is the largest size of a symbol that At and End assume. The table has
+// no sizes, so the last symbol of the kernel or of a module would have no end.
 const reach = 1 << 20
 
 // At returns the symbol that contains addr and the offset of addr in it. Of
 // several at one address it prefers functions to data, global and weak ones to
 // local ones, then the name with the fewest leading underscores. The answer is
-// right only if everything was kept.
+// right only if the table has all symbols.
 func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
 	order := t.byAddr.order
@@ -31,8 +30,8 @@ func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 	return s, offset, true
 }
 
-// behind returns the number, in the order of addresses, of the first symbol
-// behind addr.
+// behind returns the index, in the order of addresses, of the first symbol
+// after addr.
 func (t *Table) behind(addr uint64) int {
 	i, _ := slices.BinarySearchFunc(t.byAddr.order, addr, func(i uint32, addr uint64) int {
 		if t.entries[i].addr <= addr {
@@ -43,8 +42,8 @@ func (t *Table) behind(addr uint64) int {
 	return i
 }
 
-// addrIndex has the entries in the order of their addresses, and of the file
-// where these are equal. It is made when first asked for.
+// addrIndex holds the entries sorted by address; entries with equal addresses
+// stay in the order of the file. It is built on first use.
 type addrIndex struct {
 	once  sync.Once
 	order []uint32
@@ -61,7 +60,7 @@ func (x *addrIndex) fill(t *Table) {
 }
 
 // aliases returns the symbols at the last address of sorted, in the order of
-// the file. Addresses of zero and absolute symbols are no addresses.
+// the file. It returns none if the address is zero or the symbols are absolute.
 func (t *Table) aliases(sorted []uint32) []Symbol {
 	var symbols []Symbol
 	for _, i := range slices.Backward(sorted) {
@@ -69,7 +68,7 @@ func (t *Table) aliases(sorted []uint32) []Symbol {
 		if s.Addr == 0 || len(symbols) > 0 && s.Addr != symbols[0].Addr {
 			break
 		}
-		if !s.absolute() {
+		if !s.Absolute() {
 			symbols = append(symbols, s)
 		}
 	}
@@ -77,7 +76,8 @@ func (t *Table) aliases(sorted []uint32) []Symbol {
 	return symbols
 }
 
-// compareAliases is negative if a is the better name for the address of both.
+// compareAliases returns a negative number if a is a better name than b for
+// the address that they share.
 func compareAliases(a, b Symbol) int {
 	return cmp.Or(
 		compareBool(!marksEnd(a.Name), !marksEnd(b.Name)),
@@ -102,8 +102,8 @@ func compareBool(a, b bool) int {
 
 func underscores(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
 
-// marksEnd reports whether a symbol of this name contains nothing: the linker
-// put it where a section ends.
+// marksEnd reports whether name is a symbol that the linker puts at the end of
+// a section. Such a symbol contains nothing.
 func marksEnd(name string) bool {
 	switch name {
 	case "_etext", "_einittext", "_edata", "_end", "__bss_stop", "__init_end":
@@ -112,9 +112,9 @@ func marksEnd(name string) bool {
 	return strings.HasPrefix(name, "__stop_") || strings.HasPrefix(name, "__end_")
 }
 
-// End returns where s ends: at the next symbol with another address, or as far
-// behind the beginning as a symbol can contain an address. The answer is right
-// only if everything was kept.
+// End returns the address where s ends: that of the next symbol with another
+// address, but at most 1 MB after the start of s. The answer is right only if
+// the table has all symbols.
 func (t *Table) End(s Symbol) uint64 {
 	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
 	order := t.byAddr.order

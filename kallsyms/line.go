@@ -2,7 +2,8 @@ package kallsyms
 
 import "strings"
 
-// splitLine is the size of a line with its newline, which the last one may lack.
+// splitLine returns the size of the first line of text with its newline, which
+// only the last line may lack.
 func splitLine(text string, all bool) int {
 	end := strings.IndexByte(text, '\n')
 	if end < 0 && all {
@@ -12,7 +13,8 @@ func splitLine(text string, all bool) int {
 }
 
 // parseLine parses "ffffffff81000000 T _text" or the same with "\t[module]".
-// The strings of the symbol are parts of line.
+// The strings of the symbol are parts of line. Assemblers put control bytes into the
+// names of labels, as in ".L14472\x021", which modules for arm64 keep.
 func parseLine(line string) (s Symbol, ok bool) {
 	line = strings.TrimSuffix(line, "\n")
 	var digits int
@@ -23,7 +25,7 @@ func parseLine(line string) (s Symbol, ok bool) {
 	s.Type = line[digits+1]
 	s.Name = line[digits+3:]
 	for i := range len(s.Name) {
-		if s.Name[i] <= ' ' {
+		if c := s.Name[i]; c == ' ' || c == '\t' {
 			s.Name, s.Module = s.Name[:i], strings.TrimLeft(s.Name[i:], " \t")
 			return s, i > 0 && s.Type > ' ' && trimBrackets(&s.Module)
 		}
@@ -31,7 +33,8 @@ func parseLine(line string) (s Symbol, ok bool) {
 	return s, s.Type > ' '
 }
 
-// parseHex returns the number that text begins with and its length.
+// parseHex returns the hexadecimal number at the start of text and the number
+// of its digits.
 func parseHex(text string) (n uint64, digits int) {
 	for digits < len(text) {
 		c := text[digits]
@@ -49,7 +52,8 @@ func parseHex(text string) (n uint64, digits int) {
 	return n, digits
 }
 
-// trimBrackets makes "[module]" "module", and returns false for anything else.
+// trimBrackets changes "[module]" to "module". It returns false for any other
+// text.
 func trimBrackets(module *string) bool {
 	m := *module
 	if len(m) < 3 || m[0] != '[' || m[len(m)-1] != ']' {

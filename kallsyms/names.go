@@ -12,16 +12,16 @@ func (t *Table) Lookup(name string) []Symbol {
 	return t.based(Base(name), func(s Symbol) bool { return s.Name == name })
 }
 
-// Suffixed returns the functions that a compiler made of name: clones such as
-// name.isra.0, name.constprop.0 and name.part.0, but no cold parts. They are
-// in the order of the file.
+// Suffixed returns the clones that a compiler made of the function called name,
+// such as name.isra.0, name.constprop.0 and name.part.0, in the order of the
+// file. Cold parts are not among them.
 func (t *Table) Suffixed(name string) []Symbol {
 	return t.based(Base(name), func(s Symbol) bool {
 		return s.Entry() && len(s.Name) > len(name) && s.Name[len(name)] == '.' && strings.HasPrefix(s.Name, name)
 	})
 }
 
-// based returns the symbols with this base that match.
+// based returns the symbols whose base is base and for which match returns true.
 func (t *Table) based(base string, match func(Symbol) bool) []Symbol {
 	x := &t.byName
 	x.once.Do(func() { x.fill(t) })
@@ -34,14 +34,14 @@ func (t *Table) based(base string, match func(Symbol) bool) []Symbol {
 	return symbols
 }
 
-// nameIndex finds symbols by the hash of the base of their name. It is made
-// when first asked for: a map of all names would take longer to fill than the
-// table to read, and more memory.
+// nameIndex finds symbols by the hash of the base of their name. It is built on
+// first use. A map of all names would take longer to fill than the table takes
+// to read, and more memory.
 type nameIndex struct {
 	once  sync.Once
 	seed  maphash.Seed
-	heads []uint32 // by slot: the first entry plus one, or zero
-	next  []uint32 // by entry: the next one of its slot plus one, or zero
+	heads []uint32 // by slot: the index of its first entry plus one, or zero
+	next  []uint32 // by entry: the index of the next entry in the slot plus one, or zero
 }
 
 func (x *nameIndex) fill(t *Table) {

@@ -8,31 +8,31 @@ import (
 	"unsafe"
 )
 
-// chunk is how much is read at a time; no line may be longer. The longest that
-// a kernel writes has some 600 bytes.
+// chunk is the number of bytes read at a time. No line may be longer; the
+// longest that a kernel writes has some 600 bytes.
 const chunk = 64 << 10
 
 // Read reads a symbol table in the format of /proc/kallsyms: lines of address,
-// type, name and, after a tab, the module in brackets. It keeps only symbols
-// whose name keep accepts; nil keeps all. The name is only valid during the
-// call of keep.
+// type, name and, after a tab, the module in brackets. It keeps only the symbols
+// for whose name keep returns true, or all if keep is nil. The name is valid only
+// during the call of keep.
 func Read(r io.Reader, keep func(name string) bool) (*Table, error) {
 	return readItems(r, keep, splitLine, parseLine)
 }
 
-// readItems reads a table of items, be they lines or records.
+// readItems reads a table whose items are lines or records.
 func readItems(r io.Reader, keep func(name string) bool, split func(text string, all bool) int, parse func(item string) (Symbol, bool)) (*Table, error) {
 	p := parser{keep: keep, split: split, parse: parse, modules: map[string]uint32{"": 0}, table: &Table{modules: []string{""}}}
 	buf := make([]byte, chunk)
-	used := 0 // bytes of an item that has begun
+	used := 0 // bytes at the start of buf, of an incomplete item
 	for {
 		n, end := fill(r, buf[used:])
 		if end != nil && end != io.EOF {
 			return nil, fmt.Errorf("read symbol table: %w", end)
 		}
 		text := buf[:used+n]
-		// The chunk as a string without a copy, which would be 5 MB in all:
-		// the table keeps nothing of it.
+		// The chunk is used as a string without a copy, which saves 5 MB in
+		// all. The table keeps no part of it.
 		whole, err := p.add(unsafe.String(&buf[0], len(text)), end != nil)
 		if err != nil {
 			return nil, err
@@ -46,7 +46,8 @@ func readItems(r io.Reader, keep func(name string) bool, split func(text string,
 	}
 }
 
-// fill reads until buf is full or r ends: the kernel gives a page at a time.
+// fill reads until buf is full or r ends. A single read is not enough because
+// the kernel returns one page at a time.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -56,24 +57,25 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// parser makes a table of text, a piece for each chunk.
+// parser builds a table from text, one chunk at a time.
 type parser struct {
 	keep    func(name string) bool
-	split   func(text string, all bool) int // the size of the first item; 0: more is to come of it
+	split   func(text string, all bool) int // returns the size of the first item, or 0 if it is incomplete
 	parse   func(item string) (Symbol, bool)
 	table   *Table
 	modules map[string]uint32 // their indices in table.modules
 
-	names   []byte // of the chunk, one after the other
+	names   []byte // of the symbols of the chunk, concatenated
 	entries []entry
 
-	namesBefore   []string // of the chunks before
+	namesBefore   []string // of earlier chunks
 	entriesBefore [][]entry
 	size          int // of all names
 }
 
-// add parses items, and returns how much of the text they take: of the last one
-// the rest may be still to come, unless the text is all that there is.
+// add parses the items in text and returns the number of bytes that they take.
+// The last item may be incomplete unless all is true, which means that no more
+// text follows.
 func (p *parser) add(text string, all bool) (used int, err error) {
 	for used < len(text) {
 		size := p.split(text[used:], all)
@@ -98,7 +100,7 @@ func (p *parser) add(text string, all bool) (used int, err error) {
 	return used, nil
 }
 
-// keepSymbol keeps s, with copies of its strings.
+// keepSymbol adds s to the table, with copies of its strings.
 func (p *parser) keepSymbol(s Symbol) {
 	module, ok := p.modules[s.Module]
 	if !ok {
@@ -118,7 +120,7 @@ func (p *parser) keepSymbol(s Symbol) {
 	p.size += len(s.Name)
 }
 
-// finish returns the table, in no more memory than it needs.
+// finish returns the table, with its slices copied to their exact size.
 func (p *parser) finish() *Table {
 	p.table.names = strings.Join(p.namesBefore, "")
 	p.table.entries = slices.Concat(p.entriesBefore...)

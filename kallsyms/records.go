@@ -6,19 +6,21 @@ import (
 	"strings"
 )
 
-// RecordHead is the size of what is in a record before the names.
+// RecordHead is the size in bytes of the fields before the names in a record.
 const RecordHead = 10
 
 // ReadRecords reads a symbol table as Read does, from records that a program
-// writes for each symbol (bpf_iter__ksym, Linux 6.0): the address in eight bytes,
-// the type, whether a module exports the symbol, then its name and that of its
-// module or nothing, each with a zero behind it.
+// writes for each symbol (bpf_iter__ksym, Linux 6.0). A record has the address
+// in eight bytes, the type in one, whether a module exports the symbol in one,
+// then the name of the symbol and the name of its module, which may be empty.
+// Each name ends with a zero byte.
 func ReadRecords(r io.Reader, keep func(name string) bool) (*Table, error) {
 	return readItems(r, keep, splitRecord, parseRecord)
 }
 
-// splitRecord is the size of a record. What is left of one that is cut off is no
-// record.
+// splitRecord returns the size of the first record in text, or 0 if the record
+// is incomplete. If all is true, an incomplete record takes the rest of text,
+// and parseRecord refuses it.
 func splitRecord(text string, all bool) int {
 	size := RecordHead
 	for range 2 {
@@ -45,7 +47,7 @@ func parseRecord(record string) (s Symbol, ok bool) {
 	s.Addr = binary.NativeEndian.Uint64([]byte(record[:8]))
 	s.Type = record[8]
 	s.Name, s.Module, ok = strings.Cut(record[RecordHead:len(record)-1], "\x00")
-	if s.Module != "" { // whose types the file has in one case
+	if s.Module != "" { // as in /proc/kallsyms: upper case means exported
 		s.Type |= 0x20
 		if record[9] != 0 {
 			s.Type &^= 0x20

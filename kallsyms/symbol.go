@@ -1,11 +1,13 @@
 package kallsyms
 
-import "strings"
+import (
+	"strings"
+)
 
 // Symbol is one line of the table.
 type Symbol struct {
 	Addr   uint64 // zero if the kernel hides it
-	Type   byte   // as in nm(1): lower case is local to its file
+	Type   byte   // as in nm(1); lower case means local to its source file
 	Name   string
 	Module string // empty for the kernel itself
 }
@@ -19,21 +21,21 @@ func (s Symbol) Text() bool {
 	return false
 }
 
-// Entry reports whether s may be where a function begins. The others in the
-// text are cold parts that compilers move away from their function, and the
-// padding before functions that the kernel gives a name of its own (__cfi_
+// Entry reports whether s may be the start of a function. The other symbols in
+// the text are cold parts, which compilers move away from their function, and
+// the padding before functions, which the kernel gives its own names (__cfi_
 // with CONFIG_CFI_CLANG since Linux 6.1, __pfx_ since 6.3).
 func (s Symbol) Entry() bool {
 	return s.Text() && !cold(s.Name) &&
 		!strings.HasPrefix(s.Name, "__pfx_") && !strings.HasPrefix(s.Name, "__cfi_")
 }
 
-// absolute reports whether the address of s is a plain number. On x86 before
-// Linux 6.15 the per-CPU variables are such: offsets from zero.
-func (s Symbol) absolute() bool { return s.Type == 'a' || s.Type == 'A' }
+// Absolute reports whether the address of s is a plain number. On x86 before
+// Linux 6.15 the addresses of per-CPU variables are: they are offsets from zero.
+func (s Symbol) Absolute() bool { return s.Type == 'a' || s.Type == 'A' }
 
-// Base returns the function that a clone was made of: name up to the suffixes
-// of the compiler, as in copy_process.isra.0 and foo.constprop.0.cold.
+// Base returns name without the suffixes that compilers add to clones, as in
+// copy_process.isra.0 and foo.constprop.0.cold: the original function's name.
 func Base(name string) string {
 	if name == "" {
 		return ""
@@ -44,9 +46,26 @@ func Base(name string) string {
 	return name
 }
 
-// cold reports whether name is a cold part: foo.cold, in older compilers
-// foo.cold.12.
+// cold reports whether name is that of a cold part: foo.cold, or foo.cold.12
+// from older compilers.
 func cold(name string) bool {
 	suffixes := name[len(Base(name)):]
 	return strings.HasSuffix(suffixes, ".cold") || strings.Contains(suffixes, ".cold.")
+}
+
+// Size returns the number of bytes from s to the next symbol of the kernel, or
+// of the module that s is in, or 0 if there is none within 1 MB. The answer is
+// right only if the table has all symbols.
+func (t *Table) Size(s Symbol) uint64 {
+	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
+	order := t.byAddr.order
+	next := t.behind(s.Addr)
+	if next == len(order) {
+		return 0
+	}
+	after := t.symbol(order[next])
+	if after.Module != s.Module || after.Addr-s.Addr > reach {
+		return 0
+	}
+	return after.Addr - s.Addr
 }

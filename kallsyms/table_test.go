@@ -81,7 +81,7 @@ func TestFunctions(t *testing.T) {
 		" copy_process.isra.0 copy_process.constprop.0.isra.0 copy_process.part.0 copy_process_kthread"+
 		" m_start _etext m_start ext4_last dummy_xmit",
 		names(slices.Collect(read(t, kernel).Functions())))
-	for s := range read(t, kernel).Functions() { // stops when told to
+	for s := range read(t, kernel).Functions() { // break ends the iteration
 		require.Equal(t, "startup_64", s.Name)
 		break
 	}
@@ -91,12 +91,12 @@ func TestAt(t *testing.T) {
 	table := read(t, kernel)
 	for _, test := range []struct {
 		addr   uint64
-		name   string // empty: none
+		name   string // empty if there is no symbol
 		offset uint64
 	}{
 		{0, "", 0},
 		{1, "", 0},
-		{0x1a40, "", 0}, // a per-CPU offset is no address
+		{0x1a40, "", 0}, // a per-CPU offset is not an address
 		{0x1a48, "", 0},
 		{0xffff888100000000, "", 0}, // the heap
 		{0xffffffff80ffffff, "", 0},
@@ -110,7 +110,7 @@ func TestAt(t *testing.T) {
 		{0xffffffff81000404, "copy_process.isra.0", 4},
 		{0xffffffff81000a01, "copy_process.cold", 1},
 		{0xffffffff81001000, "_etext", 0},
-		{0xffffffff81001001, "", 0}, // behind the text
+		{0xffffffff81001001, "", 0}, // after the text
 		{0xffffffff82000008, "__start_data", 8},
 		{0xffffffff820fffff, "__start_data", 0xfffff},
 		{0xffffffff82100000, "_end", 0},
@@ -129,7 +129,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// A symbol ends at the next one with another address.
+// TestEnd checks that a symbol ends at the next symbol with another address.
 func TestEnd(t *testing.T) {
 	table := read(t, kernel)
 	for name, size := range map[string]uint64{
@@ -144,7 +144,8 @@ func TestEnd(t *testing.T) {
 	require.Equal(t, last.Addr+reach, table.End(last))
 }
 
-// The size of a symbol is what there is up to the next one with another address.
+// TestSize checks that the size of a symbol reaches up to the next symbol with
+// another address.
 func TestSize(t *testing.T) {
 	table := read(t, kernel)
 	for _, test := range []struct {
@@ -174,7 +175,7 @@ func TestHidden(t *testing.T) {
 		require.Equal(t, test.hidden, table.NeedAddresses() != nil, test.about)
 	}
 
-	// What is not kept counts too.
+	// Symbols that were not kept count too.
 	only := func(name string) bool { return name == "fixed_percpu_data" }
 	table, err := Read(strings.NewReader(kernel), only)
 	require.NoError(t, err)

@@ -3,37 +3,63 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// attached is an attachment that is in place, with those of its places that
-// could be attached to.
+// attached is an attachment in place, with only those of its places that could be
+// attached to.
 type attached struct {
 	compiler.Attachment
 	link  link.Link
-	group string // what its event's group in tracefs begins with, if it may have one
+	group string // prefix of its event's group in tracefs, if it may have an event
 }
 
-// ErrStopped says that [Session.Stop] was called before everything was in
-// place.
+// ErrStopped is returned by [Session.Attach] if [Session.Stop] was called before
+// everything was in place.
 var ErrStopped = errors.New("stopped while attaching")
 
-// Attach puts the programs in place and counts the probes that are. A probe
-// that cannot be attached at all its places is left out as a whole; the error
-// joins an [*AttachError] for each. If the session is stopped meanwhile, no
-// more is attached, and the error is [ErrStopped]. If
-// processes cannot be followed, nothing is attached.
+// Attach attaches the programs and returns the number of probes attached. A probe
+// that cannot be attached at all its places is left out as a whole, together with
+// the stack that it is a level of, and the error joins an [*AttachError] for each.
+// With [Session].Recompile it is traced by kprobe first, if the kernel takes that.
+// If the session is stopped meanwhile, no more is attached, and the error is
+// [ErrStopped]. If processes cannot be followed, nothing is attached.
 func (s *Session) Attach() (int, error) {
 	removeStale()
+	s.attachedAt = monotonic()
+	for {
+		n, err := s.attachAll()
+		again, failed := s.fallBack(err)
+		if failed != nil {
+			return 0, failed
+		}
+		if !again {
+			return n, err
+		}
+	}
+}
+
+func (s *Session) attachAll() (int, error) {
+	if err := s.hook(); err != nil {
+		return 0, err
+	}
 	if err := s.follow(); err != nil {
 		return 0, err
 	}
-	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}}
+	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks)}
+	for _, e := range s.refused {
+		for _, p := range e.Probes {
+			a.failed[p] = true
+		}
+	}
 	done, total := 0, 0
 	for _, at := range s.unit.Attachments {
 		total += len(at.Places)
@@ -61,9 +87,10 @@ type attacher struct {
 	*Session
 	failed map[*compiler.Probe]bool
 	errs   []error
+	hooks  func() *hookList // see Kernel.readHooks
 }
 
-// locked adds an attachment while nobody else looks at those in place.
+// locked adds an attachment while holding the session's lock.
 func (a *attacher) locked(at compiler.Attachment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,19 +98,30 @@ func (a *attacher) locked(at compiler.Attachment) {
 }
 
 // add attaches at to as many of its places as possible. Before it leaves an
-// attachment in place, the probes that fail here are taken out of those in
-// place already: these are the return sides, and must be there first.
+// attachment in place, it takes the probes that fail here out of those in place
+// already: these are the return sides, and must be there first.
 func (a *attacher) add(at compiler.Attachment) {
+	a.fail(at, a.kernel.reloaded(at.Places)...)
 	at.Places = a.good(at.Places)
+	if len(at.Places) >= manyPlaces {
+		a.fail(at, a.withoutHook(at)...)
+		at.Places = a.good(at.Places)
+	}
 	if len(at.Places) == 0 {
 		return
 	}
 	err := a.put(at, len(a.attached))
 	if err == nil {
+		a.fail(at, a.kernel.reloaded(at.Places)...)
 		return
 	}
 	if !at.Kind.Multi() {
 		a.fail(at, badPlace{at.Places[0], err})
+		return
+	}
+	if bad := a.withoutHook(at); ofPlace(err) && len(bad) > 0 {
+		a.fail(at, bad...)
+		a.add(at)
 		return
 	}
 	a.fail(at, a.search(at, err)...)
@@ -95,11 +133,31 @@ func (a *attacher) add(at compiler.Attachment) {
 	}
 }
 
-// fail leaves out the probes of bad places.
+// manyPlaces is the number of places of a link from which on it is looked up whether they
+// can be attached to: this takes 5 million instructions, and a link that is refused 1 to
+// 50 million.
+const manyPlaces = 100
+
+// withoutHook returns the places of a link at which ftrace has no hook, as far as that
+// is known.
+func (a *attacher) withoutHook(at compiler.Attachment) (bad []badPlace) {
+	if !at.Kind.Multi() || at.Places[0].Addr == 0 { // all places have an address, or none
+		return nil
+	}
+	hooks := a.hooks()
+	for i := range at.Places {
+		if p := &at.Places[i]; hooks != nil && !hooks.has(p.Addr) {
+			bad = append(bad, badPlace{*p, unix.ENOENT})
+		}
+	}
+	return bad
+}
+
+// fail leaves out the probes of bad places and records their errors.
 func (a *attacher) fail(at compiler.Attachment, bad ...badPlace) {
 	for _, b := range bad {
 		if !a.failed[b.Probe] {
-			a.failed[b.Probe] = true
+			a.leaveOut(b.Probe)
 			a.errs = append(a.errs, &AttachError{b.Probe, at.Kind, b.err})
 		}
 	}
@@ -108,16 +166,27 @@ func (a *attacher) fail(at compiler.Attachment, bad ...badPlace) {
 	}
 }
 
-// stale is the number of an attachment in place that has a probe which is
-// left out; -1 if there is none.
+// leaveOut leaves out a probe, and all levels of its stack.
+func (a *attacher) leaveOut(p *compiler.Probe) {
+	a.failed[p] = true
+	if p.Chain == nil {
+		return
+	}
+	for _, level := range p.Chain.Of {
+		a.failed[level] = true
+	}
+}
+
+// stale returns the index of an attachment in place that has a probe which is
+// left out, or -1 if there is none.
 func (a *attacher) stale() int {
 	return slices.IndexFunc(a.attached, func(at *attached) bool {
 		return len(a.good(at.Places)) < len(at.Places)
 	})
 }
 
-// replace makes an attachment in place anew, without the probes that are left
-// out: a link's places cannot be changed.
+// replace attaches attachment i again without the probes that are left out: the
+// places of a link cannot be changed.
 func (a *attacher) replace(i int) {
 	at := a.attached[i]
 	a.attached = slices.Delete(a.attached, i, i+1)
@@ -130,7 +199,7 @@ func (a *attacher) replace(i int) {
 	}
 	if err := a.put(at.Attachment, i); err != nil {
 		for _, p := range at.Places {
-			a.failed[p.Probe] = true
+			a.leaveOut(p.Probe)
 			a.errs = append(a.errs, &AttachError{p.Probe, at.Kind, err})
 		}
 	}
@@ -141,7 +210,7 @@ func (a *attacher) good(places []compiler.Place) []compiler.Place {
 	return slices.DeleteFunc(slices.Clone(places), func(p compiler.Place) bool { return a.failed[p.Probe] })
 }
 
-// put attaches at, as number i of those in place.
+// put attaches at and stores it as attachment i of those in place.
 func (a *attacher) put(at compiler.Attachment, i int) error {
 	done, err := a.attach(at)
 	if err == nil {
@@ -150,11 +219,12 @@ func (a *attacher) put(at compiler.Attachment, i int) error {
 	return err
 }
 
-// search finds out which places make at fail with err. The links of its tries
-// run a program that does nothing.
+// search returns the places that make attaching at fail with err. A try that succeeds
+// takes as long as attaching and detaching everything, so it is for what cannot be known
+// otherwise. The links of its tries run a program that does nothing.
 func (a *attacher) search(at compiler.Attachment, err error) []badPlace {
 	kind := ebpf.AttachTraceKprobeMulti
-	if at.Kind == compiler.Session {
+	if at.Kind == compiler.KprobeSession {
 		kind = ebpf.AttachTraceKprobeSession
 	}
 	prog, loadErr := inert(kind)
@@ -173,4 +243,60 @@ func (a *attacher) search(at compiler.Attachment, err error) []badPlace {
 		}
 		return l.Close()
 	})
+}
+
+// AttachError reports a probe that could not be attached.
+type AttachError struct {
+	Probe *compiler.Probe
+	Kind  compiler.Kind
+	Err   error
+}
+
+func (e *AttachError) Error() string {
+	place := e.Probe.Func.Name
+	if e.Probe.Offset > 0 {
+		place += fmt.Sprintf("+%d", e.Probe.Offset)
+	}
+	return fmt.Sprintf("attach %s to %s: %v", e.Kind, place, e.explained())
+}
+
+func (e *AttachError) Unwrap() error { return e.Err }
+
+// enotsupp is the error of a trampoline for a signature that it cannot pass on
+// (ENOTSUPP in include/linux/errno.h, which user space has no name for).
+const enotsupp = unix.Errno(524)
+
+// errTrampolineFull explains E2BIG (BPF_MAX_TRAMP_LINKS in include/linux/bpf.h).
+var errTrampolineFull = errors.New("other programs have taken all the room for fentry and fexit there, which is for 38")
+
+// Reason returns why the probe could not be attached.
+func (e *AttachError) Reason() string { return e.explained().Error() }
+
+// explained returns an explanation of the kernel's error number, which here means
+// something else than its text says.
+func (e *AttachError) explained() error {
+	var errno unix.Errno
+	if !errors.As(e.Err, &errno) {
+		// The library wraps some numbers in errors of its own.
+		switch {
+		case errors.Is(e.Err, os.ErrNotExist):
+			errno = unix.ESRCH
+		case errors.Is(e.Err, ebpf.ErrNotSupported) && !e.Kind.Multi():
+			errno = enotsupp
+		default:
+			return e.Err
+		}
+	}
+	if e.Kind == compiler.Breakpoint {
+		return breakpointRefusal(errno)
+	}
+	switch errno {
+	case unix.E2BIG:
+		return errTrampolineFull
+	case unix.EBUSY, unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EADDRNOTAVAIL, enotsupp:
+		return fmt.Errorf("the kernel allows no probe there (error %d): it is marked notrace, or its code is not one plain function", int(errno))
+	case unix.EPERM, unix.EACCES:
+		return fmt.Errorf("the kernel does not permit it (error %d): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN", int(errno))
+	}
+	return e.Err
 }

@@ -22,6 +22,7 @@ func TestAttachError(t *testing.T) {
 		fmt.Errorf("multi: %w", os.ErrNotExist):     fmt.Sprintf(none, 3),
 		fmt.Errorf("raw: %w", ebpf.ErrNotSupported): fmt.Sprintf(none, 524),
 		fmt.Errorf("perf: %w", unix.EACCES):         "attach fexit to open: the kernel does not permit it (error 13): kprobes need CAP_PERFMON with kernel.perf_event_paranoid at most 2, or CAP_SYS_ADMIN",
+		fmt.Errorf("raw: %w", unix.E2BIG):           "attach fexit to open: other programs have taken all the room for fentry and fexit there, which is for 38",
 		unix.ENOMEM:                                 "attach fexit to open: cannot allocate memory",
 	} {
 		require.EqualError(t, &AttachError{probe, compiler.Fexit, err}, want)
@@ -79,7 +80,8 @@ func evens(n int) []int {
 	return all
 }
 
-// An error that no place is to blame for needs no search.
+// TestBadPlacesOther verifies that an error that is not about a place needs no
+// search.
 func TestBadPlacesOther(t *testing.T) {
 	bad := badPlaces(make([]compiler.Place, 8), unix.EPERM, func([]compiler.Place) error {
 		t.Error("tried")

@@ -4,53 +4,85 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // Event is a decoded record.
 type Event struct {
-	*compiler.Event // what it shows
-	CPU             int
-	PID, TID        uint32        // process and thread
-	Time            time.Duration // CLOCK_MONOTONIC
-	Start           time.Duration // at entry; 0 if it is not recorded
-	Call            uint64        // the same at entry and return of a call
-	Caller          uint64        // the Call of the caller in a stack; 0: none
-	Comm            []byte        // the thread's name
-	Values          []Value       // one for each item
+	*compiler.EventType // the kind of event
+	CPU                 int
+	PID, TID            uint32        // process and thread
+	Time                time.Duration // CLOCK_MONOTONIC
+	Start               time.Duration // at entry, or 0 if it is not recorded
+	Call                uint64        // number of the call, the same at its entry and return
+	Caller              uint64        // Call of the caller in a stack, or 0
+	Comm                []byte        // the thread's name
+	Begin               Begin         // of a span, at Start
+	Object              Object        // that is followed
+	Ended               []Ended       // what was watched of an object that ends, see EndObject; nil at other events
+	Values              []Value       // one for each item; those of the beginning of a span come first
+	paths               []byte        // that some of the values are in
 }
 
-// Value is an item's value in an event.
+// Object is an object that is followed.
+type Object struct {
+	Addr   uint64
+	Number uint64 // counted from 1 in the order of their beginning, or 0 for none
+}
+
+// Begin tells who began a span.
+type Begin struct {
+	CPU      int
+	PID, TID uint32
+	Comm     []byte
+}
+
+// Value is the value of an item in an event.
 type Value struct {
 	*compiler.Value
-	// Addr is the pointer for a value that is followed. With a ValueFault
-	// it is the pointer through which it was to be read.
+	// Addr is the pointer if the value is what a pointer points to. With a
+	// ValueFault it is the pointer whose memory could not be read.
 	Addr uint64
-	// Data is the bytes of the value, or of what the pointer points to. A
-	// string's are without its NUL.
+	// Data holds the bytes of the value, or of what the pointer points to. A
+	// string's have no NUL.
 	Data  []byte
-	Full  int  // bytes of the whole value; 0 for a cut string, whose length is unknown
-	Cut   bool // Data is not all of it
+	Full  int  // size of the whole value in bytes, or 0 for a cut string, whose length is unknown
+	Cut   bool // Data is not all of the value
 	Fault compiler.Fault
+	// Was is the value at entry that this one is compared with, or nil. It is one
+	// of the event's values itself, and Hidden.
+	Was *Value
 }
 
-// Decode reads a record that a unit's programs wrote. The event refers to its
-// bytes, and its former content becomes invalid. Bytes that are no such record
-// are an error, or have values that mean nothing.
+// ValueOf returns the value of an item of the event, or nil.
+func (e *Event) ValueOf(v *compiler.Value) *Value {
+	for i := range e.Values {
+		if e.Values[i].Value == v {
+			return &e.Values[i]
+		}
+	}
+	return nil
+}
+
+// Decode decodes a record that a unit's programs wrote. The event refers to the
+// bytes of rec, and its former content becomes invalid. For bytes that are not
+// such a record it returns an error, or values without meaning.
 func (e *Event) Decode(u *compiler.Unit, rec []byte) error {
-	if len(rec) < compiler.HeaderSize {
-		return fmt.Errorf("decode a record of %d bytes: it has no header", len(rec))
+	number, err := recordedEvent(u, rec)
+	if err != nil {
+		return err
 	}
 	order := binary.NativeEndian
-	number := order.Uint32(rec[compiler.HeaderEvent:])
-	if int(number) >= len(u.Events) {
-		return fmt.Errorf("decode a record: there is no event %d", number)
-	}
-	e.Event = u.Events[number]
-	if len(rec) < e.Layout.Size {
-		return fmt.Errorf("decode a record of %s: %d bytes of %d", e.Probe.Func.Name, len(rec), e.Layout.Size)
+	e.EventType = u.Events[number]
+	if least := e.Layout.Least(); len(rec) < least {
+		return fmt.Errorf("decode a record of %s: %d bytes of %d", e.Probe.Func.Name, len(rec), least)
 	}
 	pidtid := order.Uint64(rec[compiler.HeaderPIDTID:])
 	e.CPU = int(order.Uint32(rec[compiler.HeaderCPU:]))
@@ -62,16 +94,60 @@ func (e *Event) Decode(u *compiler.Unit, rec []byte) error {
 	if e.Layout.Start != 0 {
 		e.Start = time.Duration(order.Uint64(rec[e.Layout.Start:]))
 	}
+	e.Begin = Begin{}
+	if at := e.Layout.Begin; at != 0 {
+		begin := rec[at:][:compiler.BeginSize]
+		pidtid := order.Uint64(begin[compiler.BeginPIDTID:])
+		e.Begin = Begin{
+			CPU: int(order.Uint32(begin[compiler.BeginCPU:])), PID: uint32(pidtid >> 32), TID: uint32(pidtid),
+			Comm: untilNUL(begin[compiler.BeginComm:]),
+		}
+	}
+	e.Object, e.Ended = Object{}, nil
+	if at := e.Layout.Object; at != 0 {
+		e.Object = Object{order.Uint64(rec[at+compiler.ObjectAddr:]), order.Uint64(rec[at+compiler.ObjectNumber:])}
+	}
 	e.Caller = 0
 	if e.Layout.Caller != 0 {
 		e.Caller = order.Uint64(rec[e.Layout.Caller:])
 	}
-	e.Values = e.Values[:0]
+	e.Values, e.paths = e.Values[:0], e.paths[:0]
 	for i, v := range e.Items {
 		fault := compiler.Fault(rec[e.Layout.Faults+i])
-		e.Values = append(e.Values, decodeValue(v, e.Layout.Slots[i], fault, rec))
+		val := decodeValue(v, e.Layout.Slot(i, len(rec)), fault, rec)
+		if v.Text == compiler.PathText && fault == compiler.NoFault {
+			if len(val.Data) < compiler.PathName {
+				return fmt.Errorf("decode a record of %s: %d bytes are too few for a path", e.Probe.Func.Name, len(val.Data))
+			}
+			from := len(e.paths)
+			e.paths, val.Cut = appendPath(e.paths, val.Data)
+			val.Data = e.paths[from:]
+			if val.Full = len(val.Data); val.Cut {
+				val.Full = 0
+			}
+		}
+		e.Values = append(e.Values, val)
+	}
+	for i, v := range e.Items {
+		if v.Before != nil {
+			if was := slices.Index(e.Items, v.Before); was >= 0 {
+				e.Values[i].Was = &e.Values[was]
+			}
+		}
 	}
 	return nil
+}
+
+// recordedEvent returns the number of the event of a record.
+func recordedEvent(u *compiler.Unit, rec []byte) (uint32, error) {
+	if len(rec) < compiler.HeaderSize {
+		return 0, fmt.Errorf("decode a record of %d bytes: it has no header", len(rec))
+	}
+	number := binary.NativeEndian.Uint32(rec[compiler.HeaderEvent:])
+	if int(number) >= len(u.Events) {
+		return 0, fmt.Errorf("decode a record: there is no event %d", number)
+	}
+	return number, nil
 }
 
 func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec []byte) Value {
@@ -84,13 +160,15 @@ func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec [
 	}
 	data := rec[s.Data:][:s.Cap]
 	switch {
-	case v.Base.Builtin == compiler.KernelStack:
+	case v.Base.Builtin == compiler.KernelStack, v.Base.Builtin == compiler.UserStack:
 		n := binary.NativeEndian.Uint64(rec[s.Off:])
 		val.Data = data[:min(n, uint64(len(data)))]
+	case v.Text == compiler.PathText:
+		val.Data = data
 	case v.Text != compiler.NoText:
 		val.Data = untilNUL(data)
 		val.Full = len(val.Data)
-		if limit := s.Cap - compiler.StringSlack; len(val.Data) > limit {
+		if limit := s.Full - compiler.StringSlack; len(val.Data) > limit {
 			val.Data, val.Full, val.Cut = val.Data[:limit], 0, true
 		}
 	case v.Pointee == nil && v.Scalar != nil:
@@ -108,4 +186,72 @@ func untilNUL(b []byte) []byte {
 		return before
 	}
 	return b
+}
+
+// Elements returns the elements of an array that has an Elem, each with bytes of
+// its own if it is a bitfield. If the array is cut, it returns those in Data.
+func (v *Value) Elements() []Value {
+	var elements []Value
+	for data := range slices.Chunk(v.Data, v.Elem.Load.Size) {
+		if len(data) < v.Elem.Load.Size {
+			break
+		}
+		if s := v.Elem.Load; s.Bits != 0 {
+			var word [8]byte
+			copy(word[:], data)
+			bits := binary.LittleEndian.Uint64(word[:]) >> s.Shift & (1<<s.Bits - 1)
+			data = binary.LittleEndian.AppendUint64(nil, bits)[:s.Size]
+		}
+		elements = append(elements, Value{Value: v.Elem, Data: data, Full: len(data)})
+	}
+	return elements
+}
+
+// Uint64 returns the unsigned number in Data, which has up to 8 bytes.
+func (v *Value) Uint64() uint64 {
+	var word [8]byte
+	copy(word[:], v.Data)
+	return binary.LittleEndian.Uint64(word[:])
+}
+
+// Int64 returns the signed number in Data, which has up to 8 bytes.
+func (v *Value) Int64() int64 {
+	shift := 64 - 8*min(len(v.Data), 8)
+	return int64(v.Uint64()<<shift) >> shift
+}
+
+// maxErrno is the greatest error number that the kernel encodes in a pointer
+// (MAX_ERRNO in include/linux/err.h).
+const maxErrno = 4095
+
+// Reason returns in a few words why the value could not be read.
+func (v *Value) Reason() string {
+	switch a := v.Addr; {
+	case a == 0:
+		return "NULL pointer"
+	case a > math.MaxUint64-maxErrno && v.Base.Builtin == compiler.UserStack:
+		return "no stack of the process: " + errnoName(-a)
+	case a > math.MaxUint64-maxErrno:
+		return "error pointer " + errnoName(-a)
+	case a < 4096:
+		return fmt.Sprintf("%#x is in the NULL page", a)
+	case a>>63 == 0 && v.readsUser():
+		return fmt.Sprintf("no readable user memory at %#x", a)
+	case a>>63 == 0:
+		return fmt.Sprintf("%#x is a user-space address", a)
+	default:
+		return fmt.Sprintf("no readable memory at %#x", a)
+	}
+}
+
+// readsUser reports whether reading the value reads memory of the process.
+func (v *Value) readsUser() bool {
+	return v.Text == compiler.UserText || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.User })
+}
+
+func errnoName(n uint64) string {
+	if name := unix.ErrnoName(syscall.Errno(n)); name != "" {
+		return "-" + name
+	}
+	return fmt.Sprintf("-%d", n)
 }

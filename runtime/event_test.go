@@ -11,10 +11,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// newUnit is a unit of one event with a scalar, a string and a record.
+// newUnit returns a unit of one event with a scalar, a string and a record.
 func newUnit() *compiler.Unit {
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
-	return &compiler.Unit{Events: []*compiler.Event{{
+	return &compiler.Unit{Events: []*compiler.EventType{{
 		Probe: &compiler.Probe{Func: &compiler.Function{Name: "open"}},
 		Kind:  compiler.CallEvent,
 		Items: []*compiler.Value{
@@ -67,7 +67,8 @@ func TestDecode(t *testing.T) {
 	require.Equal(t, 100, ev.Values[2].Full)
 }
 
-// A string is cut if it has one byte more than there is room to show.
+// TestDecodeStringLimit verifies that a string is cut if it has one byte more than
+// can be shown.
 func TestDecodeStringLimit(t *testing.T) {
 	for text, cut := range map[string]bool{"12345678\x00": false, "123456789\x00": true} {
 		rec := newRecord()
@@ -102,7 +103,7 @@ func TestDecodeFaults(t *testing.T) {
 	}
 }
 
-// A record that is not ours is an error, not a panic.
+// TestDecodeErrors verifies that a record of another kind is an error, not a panic.
 func TestDecodeErrors(t *testing.T) {
 	var ev Event
 	require.EqualError(t, ev.Decode(newUnit(), make([]byte, 10)), "decode a record of 10 bytes: it has no header")
@@ -123,10 +124,29 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Reasons name whose memory could not be read.
+// TestReasonOfUserMemory verifies that reasons name whose memory could not be read.
 func TestReasonOfUserMemory(t *testing.T) {
 	user := &compiler.Value{Path: []compiler.Access{{User: true}}}
 	require.Equal(t, "no readable user memory at 0xc87780", (&Value{Value: user, Addr: 0xc87780}).Reason())
 	kernel := &compiler.Value{Path: []compiler.Access{{}}}
 	require.Equal(t, "0xc87780 is a user-space address", (&Value{Value: kernel, Addr: 0xc87780}).Reason())
+}
+
+// TestNumbers covers numbers of all sizes, signed and unsigned.
+func TestNumbers(t *testing.T) {
+	for _, tc := range []struct {
+		data     []byte
+		unsigned uint64
+		signed   int64
+	}{
+		{[]byte{0xfe}, 0xfe, -2},
+		{[]byte{0xfe, 0x7f}, 0x7ffe, 0x7ffe},
+		{[]byte{0xea, 0xff, 0xff, 0xff}, 0xffffffea, -22},
+		{[]byte{1, 0, 0, 0, 0, 0, 0, 0x80}, 1<<63 + 1, -1<<63 + 1},
+		{[]byte{1, 0, 0, 0, 0, 0, 0, 0, 9}, 1, 1},
+	} {
+		v := Value{Data: tc.data}
+		require.Equal(t, tc.unsigned, v.Uint64())
+		require.Equal(t, tc.signed, v.Int64())
+	}
 }

@@ -6,37 +6,43 @@ import (
 	"strconv"
 )
 
-// Int is a whole number of 128 bits, in which the sum of any 2^64 values fits.
+// Int is a signed integer of 128 bits, which holds the sum of any 2^64 values.
 // Package math/big would make the binary larger by a quarter of a megabyte.
 type Int struct {
 	high int64
 	low  uint64
 }
 
-// NewInt is a number with a sign.
+// NewInt returns v as an Int.
 func NewInt(v int64) Int { return Int{v >> 63, uint64(v)} }
 
-// NewUint is a number without a sign.
+// NewUint returns v as an Int.
 func NewUint(v uint64) Int { return Int{0, v} }
 
-// Add is n+o.
+// JoinInt returns the number with these halves, see [Int.Halves].
+func JoinInt(high int64, low uint64) Int { return Int{high, low} }
+
+// Halves returns the 64 high and the 64 low bits of n.
+func (n Int) Halves() (high int64, low uint64) { return n.high, n.low }
+
+// Add returns n+o.
 func (n Int) Add(o Int) Int {
 	low, carry := bits.Add64(n.low, o.low, 0)
 	return Int{n.high + o.high + int64(carry), low}
 }
 
-// shifted is n*2^32.
+// shifted returns n*2^32.
 func (n Int) shifted() Int { return Int{n.high<<32 | int64(n.low>>32), n.low << 32} }
 
-// Cmp is -1, 0 or 1 if n is less than o, the same, or greater.
+// Cmp returns -1 if n < o, 0 if n == o, and 1 if n > o.
 func (n Int) Cmp(o Int) int {
 	return cmp.Or(cmp.Compare(n.high, o.high), cmp.Compare(n.low, o.low))
 }
 
-// Uint64 is the number, if it is one from 0 to 2^64-1.
+// Uint64 returns n as a uint64, and whether n is in its range.
 func (n Int) Uint64() (v uint64, ok bool) { return n.low, n.high == 0 }
 
-// Float64 is the nearest number of that kind, or one beside it.
+// Float64 returns the nearest float64 to n, or one next to it.
 func (n Int) Float64() float64 {
 	high, low, negative := n.abs()
 	f := float64(high)*(1<<64) + float64(low)
@@ -46,7 +52,7 @@ func (n Int) Float64() float64 {
 	return f
 }
 
-// abs is the number without its sign.
+// abs returns the absolute value of n, and whether n is negative.
 func (n Int) abs() (high, low uint64, negative bool) {
 	high, low, negative = uint64(n.high), n.low, n.high < 0
 	if negative {
@@ -57,7 +63,7 @@ func (n Int) abs() (high, low uint64, negative bool) {
 	return high, low, negative
 }
 
-// String writes the number in decimal.
+// String returns n in decimal.
 func (n Int) String() string {
 	high, low, negative := n.abs()
 	digits := ""
@@ -74,4 +80,10 @@ func (n Int) String() string {
 		return "-" + digits
 	}
 	return digits
+}
+
+// Sub returns n-o.
+func (n Int) Sub(o Int) Int {
+	low, borrow := bits.Sub64(n.low, o.low, 0)
+	return Int{n.high - o.high - int64(borrow), low}
 }

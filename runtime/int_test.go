@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestInt compares with math/big.
+// TestInt compares Int with math/big.
 func TestInt(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	number := func() (Int, *big.Int) {

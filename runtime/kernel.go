@@ -4,28 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+
 	goruntime "runtime"
+	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
-
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
-	"github.com/ksnoop/ksnoop/runtime/btfpart"
 )
 
-// Kernel is the running kernel's types and symbols, read once and shared by
+// Kernel holds the running kernel's types and symbols, read once and shared by
 // resolving, loading and printing.
 type Kernel struct {
 	types   *btf.Spec
-	part    *btfpart.Part // what types are of; nil: they are all
-	needs   compiler.Needs
+	part    *rawbtf.Part // the part of the types that was read, or nil if all were
+	needs   resolve.Needs
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
-	text    func() (uint64, error) // where the kernel's text begins
+	text    func() (uint64, error) // address of the kernel's text
+	modules map[string]uint64      // loaded instances of the modules whose symbols were read, see moduleID
 }
 
-// OpenKernel reads the types of the running kernel. Any user may.
+// OpenKernel reads the types of the running kernel. Any user may do this.
 func OpenKernel() (*Kernel, error) {
 	cache := btf.NewCache()
 	types, err := cache.Kernel()
@@ -33,8 +38,8 @@ func OpenKernel() (*Kernel, error) {
 		return nil, noTypes(err, os.Stat)
 	}
 	// Where the kernel cannot map its types into memory (before 6.16), reading
-	// them has left as much garbage: the peak of ksnoop's memory, unless it goes
-	// before more is needed.
+	// them leaves as much garbage again. Without this collection, that would be
+	// the peak of ksnoop's memory.
 	goruntime.GC()
 	return newKernel(types, cache), nil
 }
@@ -46,20 +51,20 @@ func newKernel(types *btf.Spec, cache *btf.Cache) *Kernel {
 	return k
 }
 
-// Types is the types of vmlinux, or the part of them that was read.
+// Types returns the types of vmlinux, or the part of them that was read.
 func (k *Kernel) Types() *btf.Spec { return k.types }
 
-// Symbols is the whole symbol table, some 20 MB. It is read when first asked
-// for.
+// Symbols returns the whole symbol table, some 20 MB. The first call reads it.
 func (k *Kernel) Symbols() (*kallsyms.Table, error) { return k.symbols() }
 
-// Target describes the running kernel. Of the symbols it has those that are
-// wanted. Their names have the compiler's suffixes (see [kallsyms.Base]).
+// Target describes the running kernel, with the symbols that want selects. Their
+// names have the compiler's suffixes (see [kallsyms.Base]).
 func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 	symbols, err := k.wantedSymbols(want)
 	if err != nil {
 		return nil, err
 	}
+	k.rememberModules(symbols)
 	features, err := k.Features()
 	if err != nil {
 		return nil, err
@@ -68,14 +73,19 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &compiler.Target{
+	target := &compiler.Target{
 		Kernel:    k.types,
 		Module:    k.module,
+		Modules:   LoadedModules,
 		Symbols:   symbols,
 		TypeNames: typeNames,
 		Features:  features,
 		Arch:      arch,
-	}, nil
+	}
+	if k.part == nil { // a part has other ids
+		target.FuncsTaking, target.FuncsNamed = funcsTaking, funcsNamed
+	}
+	return target, nil
 }
 
 func (k *Kernel) wantedSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
@@ -98,8 +108,8 @@ func (k *Kernel) module(name string) (*btf.Spec, error) {
 	return types, err
 }
 
-// readSymbols reads the wanted symbols. Names are readable to all users;
-// addresses may be hidden.
+// readSymbols reads the wanted symbols. All users may read names; addresses may
+// be hidden.
 func (k *Kernel) readSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	if table, err := k.iterateSymbols(want); err == nil {
 		return table, nil
@@ -107,7 +117,7 @@ func (k *Kernel) readSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	return readSymbolFile(want)
 }
 
-// readSymbolFile reads them from /proc/kallsyms.
+// readSymbolFile reads the wanted symbols from /proc/kallsyms.
 func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if errors.Is(err, os.ErrNotExist) {
@@ -122,4 +132,96 @@ func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 		return nil, fmt.Errorf("read /proc/kallsyms: %w", err)
 	}
 	return table, nil
+}
+
+// OpenFor opens the running kernel for traces, describes it and calls fit, which
+// binds the traces and reports whether they fit. If the traces need few types, it
+// reads only a part of the types, which includes those with the given names. If they
+// need more, or do not fit that part, it reads all types and calls fit again, which
+// may then find why a trace does not fit.
+func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bool) (*Kernel, error) {
+	if k := openPartFor(traces, types); k != nil {
+		if target, err := k.TargetFor(traces); err == nil && fit(target) {
+			return k, nil
+		}
+	}
+	k, err := OpenKernel()
+	if err != nil {
+		return nil, err
+	}
+	target, err := k.TargetFor(traces)
+	if err != nil {
+		return nil, err
+	}
+	fit(target)
+	return k, nil
+}
+
+// openPartFor reads only the types that traces need, and those with the given names.
+// It returns nil if that is not known before they are bound.
+func openPartFor(traces []*spec.Trace, types []string) *Kernel {
+	needs, ok := resolve.FewNeeds(traces)
+	if !ok {
+		return nil
+	}
+	needs.Types = append(needs.Types, types...)
+	k, err := OpenPart(needs)
+	if err != nil {
+		return nil
+	}
+	return k
+}
+
+// TargetFor describes the running kernel, with the symbols that traces need.
+func (k *Kernel) TargetFor(traces []*spec.Trace) (*compiler.Target, error) {
+	want := resolve.Symbols(traces)
+	target, err := k.Target(want)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(traces, func(t *spec.Trace) bool { return spec.IsGlob(t.Func.Name) }) {
+		target.Hookable = k.hookable(want.Keep, target.Symbols)
+	}
+	return target, nil
+}
+
+// hookable returns a function that reports whether ftrace has a hook in a given
+// function for which keep is true, or in any function if keep is nil. Where addresses
+// or ftrace's records are hidden, it reads the names of functions with a hook. It
+// returns nil if the kernel does not show these either; attaching then finds the
+// functions without one.
+func (k *Kernel) hookable(keep func(string) bool, symbols *kallsyms.Table) func(function string) bool {
+	if list := k.readHooks(); list != nil && !symbols.Hidden() {
+		return func(function string) bool {
+			return slices.ContainsFunc(symbols.Lookup(function), func(s kallsyms.Symbol) bool { return list.has(s.Addr) })
+		}
+	}
+	hooks := map[string]bool{}
+	err := k.Hooks(func(function, _ []byte) {
+		if name := string(function); keep == nil || keep(name) {
+			hooks[name] = true
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return func(function string) bool { return hooks[function] }
+}
+
+// FindProcesses replaces the process and thread ids of o, which are numbers in
+// this process's pid namespace, by the kernel's ids, and excludes this process
+// from the trace.
+func (k *Kernel) FindProcesses(o *compiler.Options) (err error) {
+	if o.Self, err = Self(); err != nil {
+		return err
+	}
+	if o.PID != 0 {
+		if o.PID, err = k.Process(o.PID); err != nil {
+			return err
+		}
+	}
+	if o.TID != 0 {
+		o.TID, err = k.Thread(o.TID)
+	}
+	return err
 }

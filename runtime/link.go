@@ -1,14 +1,20 @@
 package runtime
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// byTarget splits an attachment into those of places by name and by address,
-// which one link cannot mix.
+// byTarget splits an attachment into one with the places by name and one with
+// those by address, which one link cannot mix.
 func byTarget(at compiler.Attachment) []compiler.Attachment {
 	byName, byAddr := at, at
 	byName.Places, byAddr.Places = nil, nil
@@ -34,6 +40,10 @@ func (s *Session) attach(at compiler.Attachment) (*attached, error) {
 		done.link, err = s.attachProbe(link.Kprobe, prog, at, &link.KprobeOptions{})
 	case at.Kind == compiler.Kretprobe:
 		err = s.attachReturn(prog, done)
+	case at.Kind == compiler.Iter:
+		done.link, err = attachIterator(prog, at.Places[0].Probe.Func)
+	case at.Kind == compiler.Breakpoint:
+		done.link, err = s.attachBreakpoints(at.Program, at.Places[0].Probe)
 	default:
 		done.link, err = link.AttachTracing(link.TracingOptions{Program: prog})
 	}
@@ -56,6 +66,106 @@ func attachMulti(prog *ebpf.Program, at compiler.Attachment) (link.Link, error) 
 	if at.Kind == compiler.KretprobeMulti {
 		return link.KretprobeMulti(prog, opts)
 	}
-	opts.Session = at.Kind == compiler.Session
+	opts.Session = at.Kind == compiler.KprobeSession
 	return link.KprobeMulti(prog, opts)
+}
+
+type attachFunc func(symbol string, prog *ebpf.Program, opts *link.KprobeOptions) (link.Link, error)
+
+// attachProbe attaches prog by a perf event.
+func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler.Attachment, opts *link.KprobeOptions) (link.Link, error) {
+	place := at.Places[0]
+	symbol, offset, err := s.kernel.kprobePlace(place)
+	if err != nil {
+		return nil, err
+	}
+	options := uint64(0)
+	if at.Kind == compiler.Kretprobe {
+		options = perfReturn
+	}
+	if symbol == "" && opts.RetprobeMaxActive > 0 {
+		return nil, unix.EOPNOTSUPP // tracefs takes no place in front of the kernel's text
+	}
+	var l link.Link
+	if symbol == "" {
+		l, err = attachAt(prog, offset, options)
+	} else {
+		opts.Offset = offset
+		l, err = attach(symbol, prog, opts)
+	}
+	if err == nil {
+		return l, nil
+	}
+	// The library tries again with the prefix of system calls, and returns the
+	// error for a function of that name.
+	if errno := unix.Errno(0); errors.As(openPerfProbe(symbol, offset, options), &errno) {
+		err = errno
+	}
+	if place.Offset > 0 {
+		err = refusedOffset(place, symbol, offset, err)
+	}
+	return nil, err
+}
+
+// attachReturn asks for a number of return instances. That is possible only
+// through tracefs; without it, the kernel's default is used.
+func (s *Session) attachReturn(prog *ebpf.Program, done *attached) (err error) {
+	if done.ReturnInstances > 0 {
+		done.group = s.newGroup()
+		done.link, err = s.attachProbe(link.Kretprobe, prog, done.Attachment, &link.KprobeOptions{
+			RetprobeMaxActive: done.ReturnInstances, TraceFSPrefix: done.group,
+		})
+		if err == nil {
+			return nil
+		}
+		done.group = ""
+	}
+	why := err
+	done.link, err = s.attachProbe(link.Kretprobe, prog, done.Attachment, &link.KprobeOptions{})
+	if err == nil && why != nil {
+		s.limited = append(s.limited, done.Places[0].Symbol)
+		s.limitedBy = why
+		if errno := unix.Errno(0); errors.As(why, &errno) {
+			s.limitedBy = errno // without the name of the tracefs event, which tells the user nothing
+		}
+	}
+	return err
+}
+
+// Notes returns sentences for the user about what was attached differently than
+// it was asked for.
+func (s *Session) Notes() []string {
+	notes := append(s.instead.notes(), s.notes...)
+	if len(s.limited) == 0 {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("the kretprobes on %s follow only as many calls at a time as the kernel's default, which can be one for each CPU: "+
+		"to ask for more takes tracefs, %s", strings.Join(s.limited, ", "), tracefsCure(s.limitedBy)))
+}
+
+// textSymbol is the symbol at the beginning of the kernel's text. No other symbol
+// has this name.
+const textSymbol = "_stext"
+
+// readText returns the address of textSymbol.
+func (k *Kernel) readText() (uint64, error) {
+	if addrs, err := lookUp([]string{textSymbol}); err == nil && addrs[0] != 0 {
+		return addrs[0], nil
+	}
+	return textAddress(k.readSymbols)
+}
+
+// textAddress returns the address of textSymbol from the symbol table.
+func textAddress(read func(kallsyms.Wanted) (*kallsyms.Table, error)) (uint64, error) {
+	symbols, err := read(kallsyms.Wanted{Keep: func(name string) bool { return name == textSymbol }, Prefixes: []string{textSymbol}})
+	if err != nil {
+		return 0, err
+	}
+	if err := symbols.NeedAddresses(); err != nil {
+		return 0, err
+	}
+	for _, s := range symbols.Lookup(textSymbol) {
+		return s.Addr, nil
+	}
+	return 0, fmt.Errorf("find the beginning of the kernel's text: there is no symbol %s", textSymbol)
 }

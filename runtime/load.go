@@ -14,14 +14,15 @@ import (
 )
 
 // load loads a collection. Package ebpf would read all types to find those that
-// programs are attached to, so it loads only the others, and those that the
-// kernel refuses, for the verifier's log.
+// programs are attached to, and copies each program several times, so it loads
+// only the programs that are attached to what vmlinux does not have, and those
+// that the kernel refuses, for the verifier's log.
 func (k *Kernel) load(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 	targets := map[string]btf.TypeID{}
 	others := *spec
 	others.Programs = map[string]*ebpf.ProgramSpec{}
 	for name, p := range spec.Programs {
-		if id := k.targetID(p); id != 0 {
+		if id := k.targetID(p); id != 0 || p.Type == ebpf.Kprobe || p.Type == ebpf.PerfEvent || p.Type == ebpf.RawTracepoint {
 			targets[name] = id
 		} else {
 			others.Programs[name] = p
@@ -32,7 +33,7 @@ func (k *Kernel) load(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 		return nil, err
 	}
 	for name, id := range targets {
-		prog, err := loadTracing(spec.Programs[name], id, coll.Maps)
+		prog, err := loadProgram(spec.Programs[name], id, coll.Maps)
 		if err == nil {
 			coll.Programs[name] = prog
 			continue
@@ -46,8 +47,53 @@ func (k *Kernel) load(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 	return coll, nil
 }
 
-// targetID is the number of the type that a program is attached to; 0 if it has
-// none in vmlinux.
+// fillJumps stores the programs that links jump to. The indices of those that the
+// verifier has refused stay empty.
+func (s *Session) fillJumps() error {
+	for _, at := range s.unit.Attachments {
+		for i, name := range at.Jumps {
+			prog := s.coll.Programs[name]
+			if prog == nil {
+				continue
+			}
+			if err := s.coll.Maps[at.JumpMap].Put(uint32(i), prog); err != nil {
+				s.coll.Close()
+				return fmt.Errorf("store program %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// loadEach loads the programs of a collection one by one, and returns the errors
+// of those that the verifier refuses.
+func (k *Kernel) loadEach(spec *ebpf.CollectionSpec) (_ *ebpf.Collection, refused map[string]error, err error) {
+	one := *spec
+	one.Programs = nil
+	coll, err := ebpf.NewCollectionWithOptions(&one, ebpf.CollectionOptions{Cache: k.cache})
+	if err != nil {
+		return nil, nil, err
+	}
+	refused = map[string]error{}
+	for name, p := range spec.Programs {
+		one.Programs = map[string]*ebpf.ProgramSpec{name: p}
+		with, err := ebpf.NewCollectionWithOptions(&one, ebpf.CollectionOptions{Cache: k.cache, MapReplacements: coll.Maps})
+		switch {
+		case err == nil:
+			coll.Programs[name] = with.DetachProgram(name)
+			with.Close()
+		case refusedByVerifier(err):
+			refused[name] = err
+		default:
+			coll.Close()
+			return nil, nil, err
+		}
+	}
+	return coll, refused, nil
+}
+
+// targetID returns the id of the type that a program is attached to, or 0 if
+// vmlinux has none.
 func (k *Kernel) targetID(p *ebpf.ProgramSpec) btf.TypeID {
 	if p.Type != ebpf.Tracing {
 		return 0
@@ -63,8 +109,8 @@ func (k *Kernel) targetID(p *ebpf.ProgramSpec) btf.TypeID {
 	return 0
 }
 
-// progLoad is what union bpf_attr is for BPF_PROG_LOAD (include/uapi/linux/bpf.h),
-// up to what came with trampolines in 5.5.
+// progLoad is union bpf_attr for BPF_PROG_LOAD (include/uapi/linux/bpf.h), up to
+// the members that came with trampolines in 5.5.
 type progLoad struct {
 	kind, insnCount         uint32
 	insns, license          uint64
@@ -81,9 +127,9 @@ type progLoad struct {
 	attachProg, _           uint32
 }
 
-// loadTracing loads a program that is attached to a type of vmlinux. The error is
-// the kernel's.
-func loadTracing(p *ebpf.ProgramSpec, target btf.TypeID, maps map[string]*ebpf.Map) (*ebpf.Program, error) {
+// loadProgram loads a program that is attached to a type of vmlinux, or to none
+// if target is 0. It returns the kernel's error unchanged.
+func loadProgram(p *ebpf.ProgramSpec, target btf.TypeID, maps map[string]*ebpf.Map) (*ebpf.Program, error) {
 	p = p.Copy()
 	for i := range p.Instructions {
 		if in := &p.Instructions[i]; in.IsLoadFromMap() && in.Reference() != "" {
@@ -97,6 +143,7 @@ func loadTracing(p *ebpf.ProgramSpec, target btf.TypeID, maps map[string]*ebpf.M
 		}
 	}
 	var insns bytes.Buffer
+	insns.Grow(int(p.Instructions.Size()))
 	if err := p.Instructions.Marshal(&insns, binary.LittleEndian); err != nil {
 		return nil, err
 	}
@@ -117,7 +164,7 @@ func loadTracing(p *ebpf.ProgramSpec, target btf.TypeID, maps map[string]*ebpf.M
 
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
-// objectName is a name as the kernel takes it for a program.
+// objectName returns name in the form that the kernel takes for a program.
 func objectName(name string) (short [16]byte) {
 	for i := range min(len(name), len(short)-1) {
 		short[i] = name[i]

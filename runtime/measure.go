@@ -13,19 +13,31 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// Measured reads what has been counted so far of each measured event, in the
-// order of the unit's events.
+// Measured returns what has been counted of each measured event, in the order of
+// the unit's events; of aggregates, the counters alone: see [Session.Tables]. It is to be called after [Session.Stop]: unlike
+// [Session.EventCounts] it reads maps by bpf(2), and kprobes can miss calls meanwhile.
 func (s *Session) Measured() ([]Measured, error) {
-	tallies, err := s.Tallies()
+	counts, err := s.EventCounts()
 	if err != nil {
 		return nil, err
 	}
 	var all []Measured
-	for _, t := range tallies {
+	unbegun := map[*compiler.Span]uint64{} // spans that found no room to begin
+	for _, t := range counts {
+		if t.Kind == compiler.BeginEvent {
+			unbegun[t.Probe.Span] = t.NoRoom
+		}
 		if t.Probe.Measure == compiler.NoMeasure {
 			continue
 		}
-		m := Measured{Event: t.Event, Counters: t.Counters}
+		m := Measured{EventType: t.EventType, Counters: t.Counters}
+		if t.Kind == compiler.SpanEvent {
+			m.NoRoom += unbegun[t.Probe.Span]
+		}
+		if t.Probe.Measure == compiler.Tables {
+			all = append(all, m)
+			continue
+		}
 		if err := s.readMeasure(&m); err != nil {
 			return nil, fmt.Errorf("read the %s of %s: %w", t.Probe.Measure, t.Probe.Func.Name, err)
 		}
@@ -34,7 +46,7 @@ func (s *Session) Measured() ([]Measured, error) {
 	return all, nil
 }
 
-// readMeasure reads what the maps have besides the counters.
+// readMeasure reads what the maps other than the counters hold.
 func (s *Session) readMeasure(m *Measured) error {
 	var first compiler.FirstCall
 	switch err := s.coll.Maps[compiler.FirstMap].Lookup(uint32(m.Number), &first); {
@@ -56,7 +68,7 @@ func (s *Session) readMeasure(m *Measured) error {
 	return nil
 }
 
-// eachCPU reads a probe's element of a map, one CPU after the other.
+// eachCPU calls add with a probe's element of a map for one CPU after the other.
 func (s *Session) eachCPU(name string, p *compiler.Probe, add func(io.Reader) error) error {
 	all, err := s.coll.Maps[name].LookupBytes(uint32(s.unit.Element(p)))
 	if err != nil {
@@ -87,7 +99,7 @@ func (m *Measured) addSamples(r io.Reader) error {
 	m.Sum = m.Sum.Add(m.number(s.High).shifted()).Add(NewUint(s.Low))
 	m.Unread += s.Unread
 	for _, e := range s.Extremes {
-		if e.Most != 0 || e.NotLeast != 0 { // one of them is, once there is a value
+		if e.Most != 0 || e.NotLeast != 0 { // one of them is nonzero once there is a value
 			least, most := m.extreme(^e.NotLeast), m.extreme(e.Most)
 			m.widen(&least, &most)
 		}
@@ -104,7 +116,7 @@ func (m *Measured) addChanges(r io.Reader) error {
 	return err
 }
 
-// number is a value with its sign.
+// number returns v, extended by its sign.
 func (m *Measured) number(v uint64) Int {
 	if m.Probe.Signed() {
 		return NewInt(int64(v))
@@ -112,7 +124,7 @@ func (m *Measured) number(v uint64) Int {
 	return NewUint(v)
 }
 
-// extreme is a value as [compiler.Extremes] have it.
+// extreme returns a value that is stored as in [compiler.Extremes].
 func (m *Measured) extreme(v uint64) Int {
 	if m.Probe.Signed() {
 		v ^= 1 << 63
@@ -127,4 +139,89 @@ func readNative(r io.Reader, parts ...any) error {
 		}
 	}
 	return nil
+}
+
+// Measured holds what was counted of the calls of a measured event, over all
+// CPUs. Once the session is stopped it is exact and does not change any more.
+type Measured struct {
+	*compiler.EventType // its Probe.Measure tells which of the fields are set
+	compiler.Counters
+	First *First // nil if no call has matched
+
+	// Of durations, in ns, and of values:
+
+	Histogram *compiler.Histogram // of the samples from 0 on
+	Negative  *compiler.Histogram // of the absolute values of negative samples; nil if there cannot be any
+	Sum       Int
+	Min, Max  *Int // nil without samples
+
+	// Of values, and of changes at entry or at return:
+
+	Unread uint64 // matching calls whose item could not be read
+
+	// Of changes:
+
+	Changed, Unchanged uint64
+}
+
+// First describes the first call that matched, in the order in which calls were
+// counted.
+type First struct {
+	Time  time.Duration // CLOCK_MONOTONIC, when it was counted
+	Value uint64        // of the event's Probe.First, extended to 64 bits by the sign of its type
+	Read  bool          // there is a value, and it could be read
+}
+
+// Called returns the number of calls, whether they matched or not.
+func (m *Measured) Called() uint64 { return m.Filtered + m.Matched }
+
+// Samples returns the number of values in the histograms: one for each matching
+// call that is not Unread.
+func (m *Measured) Samples() uint64 {
+	n := uint64(0)
+	for _, h := range []*compiler.Histogram{m.Histogram, m.Negative} {
+		if h != nil {
+			n += h.Samples()
+		}
+	}
+	return n
+}
+
+// Merge adds what was counted of another event with the same measure, such as
+// that of another function of a glob.
+func (m *Measured) Merge(o *Measured) {
+	if o.First != nil && (m.First == nil || o.First.Time < m.First.Time) {
+		m.First = o.First
+	}
+	m.Counters.Add(o.Counters)
+	m.Unread += o.Unread
+	m.Changed += o.Changed
+	m.Unchanged += o.Unchanged
+	m.Histogram = merged(m.Histogram, o.Histogram)
+	m.Negative = merged(m.Negative, o.Negative)
+	m.Sum = m.Sum.Add(o.Sum)
+	m.widen(o.Min, o.Max)
+}
+
+// merged returns the sum of two histograms, either of which may be nil.
+func merged(a, b *compiler.Histogram) *compiler.Histogram {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	sum := *a
+	sum.Merge(b)
+	return &sum
+}
+
+// widen extends the extremes to include least and most.
+func (m *Measured) widen(least, most *Int) {
+	if least != nil && (m.Min == nil || least.Cmp(*m.Min) < 0) {
+		m.Min = least
+	}
+	if most != nil && (m.Max == nil || most.Cmp(*m.Max) > 0) {
+		m.Max = most
+	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// newMeasured is a measure of values of a type, with what two CPUs have counted:
-// each of the values on one of them.
+// newMeasured returns a measurement of values of a type, as two CPUs have counted it:
+// each value on one of them.
 func newMeasured(t *testing.T, signed bool, values ...uint64) *Measured {
 	probe := &compiler.Probe{Measure: compiler.Values, Measured: &compiler.Value{Scalar: &compiler.Scalar{Size: 8, Signed: signed}}}
 	m := &Measured{
-		Event: &compiler.Event{Probe: probe}, Histogram: new(compiler.Histogram),
+		EventType: &compiler.EventType{Probe: probe}, Histogram: new(compiler.Histogram),
 		Counters: compiler.Counters{Matched: uint64(len(values))},
 	}
 	if signed {
@@ -29,7 +29,8 @@ func newMeasured(t *testing.T, signed bool, values ...uint64) *Measured {
 	return m
 }
 
-// keptOn is what the programs on a CPU have kept of every second value.
+// keptOn returns the map elements of a CPU whose programs have counted every second
+// value.
 func keptOn(cpu int, signed bool, values []uint64) io.Reader {
 	var s compiler.Samples
 	var positive, negative compiler.Histogram
@@ -50,7 +51,7 @@ func keptOn(cpu int, signed bool, values []uint64) io.Reader {
 		} else {
 			positive.Add(v)
 		}
-		e := &s.Extremes[i/2%len(s.Extremes)] // some came in interrupts
+		e := &s.Extremes[i/2%len(s.Extremes)] // interrupts use the other elements
 		e.Most, e.NotLeast = max(e.Most, ordered), max(e.NotLeast, ^ordered)
 	}
 	var b bytes.Buffer
@@ -87,7 +88,8 @@ func TestMeasuredSamples(t *testing.T) {
 	require.Nil(t, none.Max)
 }
 
-// Two functions of a glob, of which one returns a number without a sign.
+// TestMeasuredMerge covers two functions of a glob, of which one returns an unsigned
+// number.
 func TestMeasuredMerge(t *testing.T) {
 	const minus = math.MaxUint64
 	for _, swapped := range []bool{false, true} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"os"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -12,12 +13,12 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// countsLocked says whether maps and programs count against the user's limit of
-// locked memory; from 5.11 on they count for the cgroup.
+// countsLocked reports whether maps and programs count against the user's limit of
+// locked memory. From 5.11 on they count for the cgroup.
 func (v version) countsLocked() bool { return !v.atLeast(5, 11) }
 
 // lockable raises the limit of locked memory where maps count against it, and
-// is how much they may take.
+// returns how many bytes they may take.
 func lockable(v version) uint64 {
 	if !v.countsLocked() {
 		return math.MaxUint64
@@ -35,7 +36,7 @@ func lockable(v version) uint64 {
 	return limit.Max
 }
 
-// lockableHere is the same for the running kernel.
+// lockableHere calls lockable for the running kernel.
 func lockableHere() uint64 {
 	v, _, err := release()
 	if err != nil {
@@ -44,8 +45,8 @@ func lockableHere() uint64 {
 	return lockable(v)
 }
 
-// ringSizes are the sizes to try for the ring buffer of a unit, where maps may
-// take so much memory: it may have half of it or less, if its records fit.
+// ringSizes returns the sizes in bytes to try for the ring buffer of a unit, if
+// maps may take limit bytes: half of that or less, if a record fits.
 func ringSizes(u *compiler.Unit, limit uint64) []uint32 {
 	ring := u.Collection.Maps[compiler.EventsMap]
 	if ring == nil || uint64(ring.MaxEntries) <= limit/2 {
@@ -65,7 +66,7 @@ func ringSizes(u *compiler.Unit, limit uint64) []uint32 {
 	return sizes
 }
 
-// withRing is a collection with a ring buffer of another size; 0 is its own.
+// withRing returns c with a ring buffer of size bytes, or c itself if size is 0.
 func withRing(c *ebpf.CollectionSpec, size uint32) *ebpf.CollectionSpec {
 	if size == 0 {
 		return c
@@ -75,17 +76,28 @@ func withRing(c *ebpf.CollectionSpec, size uint32) *ebpf.CollectionSpec {
 	return c
 }
 
-// LockedMemoryError says that maps take more than the limit of locked memory,
-// in bytes. What was detached before may still count: it is freed after a grace
-// period.
-type LockedMemoryError struct{ Limit uint64 }
-
-func (e *LockedMemoryError) Error() string {
-	return fmt.Sprintf("load the programs: their maps take more than the limit of locked memory, %d KiB, and %s", e.Limit>>10, memlockCure)
-}
-
 func memlockNote(asked, got uint32, limit uint64) string {
 	return fmt.Sprintf("the ring buffer has %d KiB instead of %d: the limit of locked memory is %d KiB, and %s", got>>10, asked>>10, limit>>10, memlockCure)
 }
 
 const memlockCure = "before Linux 5.11 it counts maps: raise it (ulimit -l unlimited), or give ksnoop CAP_SYS_RESOURCE"
+
+// noMemory returns an error with the cure if a collection takes too much memory.
+func noMemory(c *ebpf.CollectionSpec, err error) error {
+	return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
+}
+
+// refusedMap returns the name of the map that an error of package ebpf is about,
+// which only its text tells.
+func refusedMap(c *ebpf.CollectionSpec, err error) string {
+	for name, m := range c.Maps {
+		switch {
+		case !strings.Contains(err.Error(), "map "+name+": "):
+		case m.Type == ebpf.RingBuf:
+			return fmt.Sprintf("the ring buffer of %d KiB", m.MaxEntries>>10)
+		default:
+			return fmt.Sprintf("the map %q", name)
+		}
+	}
+	return "the programs and maps"
+}

@@ -13,12 +13,13 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// The ring buffer takes half of what there is, or less, but holds a record.
+// TestRingSizes verifies that the ring buffer takes half of the limit or less, but
+// holds a record.
 func TestRingSizes(t *testing.T) {
 	unit := func(ring uint32, record int) *compiler.Unit {
 		return &compiler.Unit{
 			Collection: &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{compiler.EventsMap: {Type: ebpf.RingBuf, MaxEntries: ring}}},
-			Events:     []*compiler.Event{{Layout: compiler.Layout{Size: record}}},
+			Events:     []*compiler.EventType{{Layout: compiler.Layout{Size: record}}},
 		}
 	}
 	const limit = 64 << 10
@@ -26,7 +27,7 @@ func TestRingSizes(t *testing.T) {
 	require.Equal(t, []uint32{0}, ringSizes(unit(16<<10, 100), limit))
 	require.Equal(t, []uint32{32 << 10, 16 << 10, 8 << 10, 4 << 10}, ringSizes(unit(1<<20, 100), limit))
 	require.Equal(t, []uint32{32 << 10, 16 << 10}, ringSizes(unit(1<<20, 9000), limit))
-	require.Equal(t, []uint32{0}, ringSizes(unit(1<<20, 40_000), limit)) // refused, with the reason
+	require.Equal(t, []uint32{0}, ringSizes(unit(1<<20, 40_000), limit)) // Load then fails with the reason
 	require.Equal(t, []uint32{0}, ringSizes(unit(1<<20, 33<<10), 80<<10))
 	require.Equal(t, []uint32{0}, ringSizes(unit(1<<20, 100), 0))
 

@@ -2,29 +2,31 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Privileges is what this process may do by its credentials and where it runs.
+// Privileges describes what this process may do by its credentials and where it runs.
 type Privileges struct {
 	UID int
 	// The capabilities in force. CAP_SYS_ADMIN includes CAP_BPF and
 	// CAP_PERFMON.
 	BPF, Perfmon, SysAdmin, SysResource, Syslog, DACReadSearch bool
-	// UserNamespace: the capabilities are those of a user namespace, which
-	// the kernel does not accept for BPF.
+	// UserNamespace reports that the capabilities are those of a user
+	// namespace, which the kernel does not accept for BPF.
 	UserNamespace bool
-	// PIDNamespace: process ids here differ from those that the kernel's
+	// PIDNamespace reports that process ids here differ from those that BPF
 	// programs see.
 	PIDNamespace bool
-	Seccomp      bool // there is a filter of system calls
+	Seccomp      bool // there is a system call filter
 	Refused      bool // bpf(2) is refused in spite of the capabilities
 }
 
-// ReadPrivileges finds out what this process may do.
+// ReadPrivileges returns what this process may do.
 func ReadPrivileges() Privileges {
 	p := Privileges{UID: os.Geteuid()}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -44,30 +46,30 @@ func ReadPrivileges() Privileges {
 	return p
 }
 
-// Names of the initial namespaces (PROC_USER_INIT_INO and PROC_PID_INIT_INO in
-// include/linux/proc_ns.h). The kernel's helpers count processes in the second.
+// Names of the initial namespaces, with PROC_USER_INIT_INO and PROC_PID_INIT_INO of
+// include/linux/proc_ns.h. BPF helpers return ids of the initial pid namespace.
 const (
 	initialUserNamespace = "user:[4026531837]"
 	initialPIDNamespace  = "pid:[4026531836]"
 )
 
-// sameNamespace says whether this process is in a namespace. Where /proc does
-// not tell it is taken to be.
+// sameNamespace reports whether this process is in the namespace of that name. If
+// /proc does not tell, it returns true.
 func sameNamespace(kind, name string) bool {
 	ns, err := os.Readlink("/proc/self/ns/" + kind)
 	return err != nil || ns == name
 }
 
-// bpfRefused asks bpf(2) for something that there is not: EINVAL to those who
-// may use it.
+// bpfRefused reports whether bpf(2) is refused. It asks for a command that does
+// not exist: those who may use bpf(2) get EINVAL.
 func bpfRefused() bool {
 	const nothing = 1 << 30
 	_, _, errno := unix.Syscall(unix.SYS_BPF, nothing, 0, 0)
 	return errno == unix.EPERM || errno == unix.EACCES
 }
 
-// Refusal says why the kernel does not let this process load programs, and what
-// would change that; "" if its privileges do.
+// Refusal returns why the kernel does not let this process load programs and what
+// would change that, or "" if the privileges suffice.
 func (p Privileges) Refusal() string {
 	const needs = "ksnoop needs CAP_BPF and CAP_PERFMON, or root"
 	var lacks []string
@@ -89,4 +91,36 @@ func (p Privileges) Refusal() string {
 		return "it has the capabilities, but a security module refuses bpf(2): let its policy allow that"
 	}
 	return ""
+}
+
+// lockdownFile shows how far the kernel is locked down. It exists only where
+// securityfs is mounted and the kernel supports lockdown.
+const lockdownFile = "/sys/kernel/security/lockdown"
+
+var errLockdown = errors.New("the kernel is locked down (" + lockdownFile + " is confidentiality), so that no program may read its memory: " +
+	"boot it with lockdown=integrity, or without lockdown")
+
+// locked reports whether the kernel keeps its memory confidential. Programs that
+// read none by a helper could still be loaded, but the administrator's intention
+// is clear.
+func locked(readFile func(string) ([]byte, error)) bool {
+	text, err := readFile(lockdownFile)
+	return err == nil && strings.Contains(string(text), "[confidentiality]")
+}
+
+// noProbeRead matches the verifier's message on a locked-down kernel, which
+// refuses the helpers that read kernel memory; there is no other reason to refuse
+// them. Where the newer helpers are refused, package ebpf uses the older ones that
+// they replaced.
+var noProbeRead = regexp.MustCompile(`(unknown func|cannot use helper) bpf_probe_read(_kernel)?(_str)?#`)
+
+// refusedByLockdown reports whether the verifier's log shows lockdown. It is for
+// systems without lockdownFile.
+func refusedByLockdown(log []string) bool {
+	for _, line := range log {
+		if noProbeRead.MatchString(line) {
+			return true
+		}
+	}
+	return false
 }

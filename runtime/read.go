@@ -4,31 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
-	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf"
+
+	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// ErrWoken is what [Session.Read] returns after [Session.Wake].
+// ErrWoken is returned by [Session.Read] after [Session.Wake].
 var ErrWoken = errors.New("woken")
 
+// ReadRecord waits for the next record as Read does, and returns it as the program
+// wrote it. It is valid until the next call.
+func (s *Session) ReadRecord() ([]byte, error) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if err := s.nextRecord(); err != nil {
+		return nil, err
+	}
+	number, err := recordedEvent(s.unit, s.record)
+	if err != nil {
+		return nil, err
+	}
+	s.delivered[number].Add(1)
+	return s.record, nil
+}
+
 // Read waits for the next record and decodes it into ev, whose former content
-// becomes invalid. After [Session.Stop] it delivers what is left, then io.EOF.
-// Only one goroutine may call it.
+// becomes invalid. After [Session.Stop] it returns the remaining records, then
+// io.EOF; of iterators also when they have been read to the end. Only one goroutine
+// may call it.
 func (s *Session) Read(ev *Event) error {
-	if s.ending() {
-		return io.EOF
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if err := s.nextRecord(); err != nil {
+		return err
 	}
-	switch err := s.ring.ReadInto(&s.record); {
-	case errors.Is(err, os.ErrClosed), errors.Is(err, ringbuf.ErrFlushed) && s.stopped.Load():
-		return io.EOF
-	case errors.Is(err, ringbuf.ErrFlushed):
-		return ErrWoken
-	case err != nil:
-		return fmt.Errorf("read the ring buffer: %w", err)
-	}
-	s.left -= recordHeader + len(s.record.RawSample)
-	if err := ev.Decode(s.unit, s.record.RawSample); err != nil {
+	if err := ev.Decode(s.unit, s.record); err != nil {
 		return err
 	}
 	if s.discarding {
@@ -39,8 +50,8 @@ func (s *Session) Read(ev *Event) error {
 	return nil
 }
 
-// Discard reads what is left after [Session.Stop] for nobody to see, so that it
-// is accounted for.
+// Discard reads the records that remain after [Session.Stop] and drops them, so
+// that they are counted.
 func (s *Session) Discard() error {
 	s.discarding = true
 	for ev := new(Event); ; {
@@ -53,34 +64,119 @@ func (s *Session) Discard() error {
 	}
 }
 
-// recordHeader is what the ring buffer puts before each record.
-const recordHeader = 8
+// nextRecord waits for the next record.
+func (s *Session) nextRecord() error {
+	if s.iterates() {
+		return s.nextRow()
+	}
+	for {
+		if s.closing.Load() || s.ending() {
+			return io.EOF
+		}
+		var found bool
+		if s.record, found = s.ring.next(s.record); found {
+			return nil
+		}
+		if s.woken.Swap(false) {
+			return ErrWoken
+		}
+		if s.stopped.Load() {
+			continue
+		}
+		if err := s.ring.wait(); err != nil {
+			return err
+		}
+	}
+}
 
-// ending says whether all is read that was there when the session was stopped.
-// The reader would go on for as long as more comes than it can read.
+// endReading makes Read return io.EOF, and closes the ring buffer.
+func (s *Session) endReading() error {
+	if s.closing.Swap(true) {
+		return nil
+	}
+	err := s.ring.interrupt()
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return errors.Join(err, s.ring.close())
+}
+
+// ending reports whether all records have been read that were there when the
+// session was stopped. The reader alone would go on as long as more arrive.
 func (s *Session) ending() bool {
 	if !s.stopped.Load() {
 		return false
 	}
 	if !s.draining {
-		s.draining, s.left = true, s.ring.AvailableBytes()
+		s.draining, s.last = true, s.ring.produced()
 	}
-	return s.left <= 0
+	return s.ring.read >= s.last
 }
 
-// Idle says that no record is waiting: a good time to show what there is.
-func (s *Session) Idle() bool { return s.ring.AvailableBytes() == 0 }
+// Idle reports whether no record is waiting: a good time to flush output. It is
+// for the goroutine that reads.
+func (s *Session) Idle() bool {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.iterates() {
+		return s.closing.Load() || s.rows.idle()
+	}
+	return s.closing.Load() || s.ring.skip() == 0
+}
 
 // Stop ends the trace, though the programs stay attached. Read returns once the
-// records that wait now are read, and Attach before its next step. Of a unit
-// with [compiler.Options].Tally no program shows, or counts, a call any more
-// when it returns. Any goroutine may call it.
+// records that wait now are read, and Attach before its next step. In a unit with
+// [compiler.Options].CountCalls no program writes an event or counts a call any more
+// when Stop returns. Any goroutine may call it.
 func (s *Session) Stop() error {
 	err := s.freeze()
 	s.stopped.Store(true)
-	return errors.Join(err, s.ring.Flush())
+	return errors.Join(err, s.interrupt())
 }
+
+// Stopped reports whether Stop has been called.
+func (s *Session) Stopped() bool { return s.stopped.Load() }
 
 // Wake makes Read return [ErrWoken] once the records that wait now are read.
 // Any goroutine may call it.
-func (s *Session) Wake() error { return s.ring.Flush() }
+func (s *Session) Wake() error {
+	s.woken.Store(true)
+	return s.interrupt()
+}
+
+// interrupt ends waiting for a record.
+func (s *Session) interrupt() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ring.interrupt(); err != nil {
+		return fmt.Errorf("wake the reader of the ring buffer: %w", err)
+	}
+	return nil
+}
+
+// freeze makes the programs of a unit with [compiler.Options].CountCalls do nothing
+// any more, and waits for the end of those that have not seen this yet: a grace
+// period, some 10 ms. From then on they write no record and count no call,
+// though they are still attached.
+func (s *Session) freeze() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.frozen || !s.unit.CountsCalls {
+		return nil
+	}
+	if err := s.counters.store(compiler.ControlStopped, 1); err != nil {
+		return err
+	}
+	if err := s.waitPrograms(); err != nil {
+		return fmt.Errorf("wait for the programs to end: %w", err)
+	}
+	s.frozen = true
+	return nil
+}
+
+// waitPrograms waits until every program that runs now has ended, on all CPUs. The
+// kernel waits so when a map of maps is changed (4.20), so that the caller knows
+// which of the maps is in use. membarrier would not do on a single CPU, where a
+// task can be preempted inside a program.
+func (s *Session) waitPrograms() error {
+	return s.coll.Maps[compiler.BarrierMap].Update(uint32(0), s.coll.Maps[compiler.BarrierInner], ebpf.UpdateAny)
+}

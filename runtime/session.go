@@ -2,87 +2,164 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
+	"math"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// Session is a unit in the kernel.
+// Session is a unit that is loaded into the kernel.
 type Session struct {
-	// Progress, unless it is nil, is called by [Session.Attach] and
-	// [Session.Close] before each of their steps and at the end, with how many
-	// of the places to attach to, or to detach from, are done.
+	// Progress, unless nil, is called by [Session.Attach] and [Session.Close]
+	// before each of their steps and at the end, with how many of the places
+	// have been attached to, or detached from.
 	Progress func(done, total int)
+	// Recompile, unless nil, allows [Session.Attach] to trace a function by kprobe
+	// if the kernel refuses the attach kind of its probe. Attach then changes the
+	// probe and calls Recompile, which compiles the probes of the unit again with
+	// the same options.
+	Recompile func() (*compiler.Unit, error)
 
 	unit     *compiler.Unit
 	kernel   *Kernel
 	coll     *ebpf.Collection
-	mu       sync.Mutex // held while what follows changes, and what it refers to
+	mu       sync.Mutex // guards the fields below, and what they refer to
 	attached []*attached
 	closed   bool
+	frozen   bool
 	hooks    []link.Link // programs that follow processes
-	ring     *ringbuf.Reader
-	record   ringbuf.Record
+	ring     *ring
+	counters *counterMemory
+	watched  *counterMemory // compiler.WatchedMap, or nil
+	objects  *counterMemory // that are followed, or nil
+	reading  sync.Mutex     // held while the ring buffer is read
+	record   []byte
+	rows     rowReader
 	// delivered counts the records read of each event.
 	delivered  []atomic.Uint64
-	unread     []uint64 // those that were discarded
+	unread     []uint64 // records discarded of each event
 	discarding bool
 
+	woken    atomic.Bool // Wake was called
+	closing  atomic.Bool // the ring buffer is gone, or will be
 	stopped  atomic.Bool
-	draining bool // Read has seen that it is stopped,
-	left     int  // when there were so many bytes to read
+	draining bool   // Read has seen that the session is stopped
+	last     uint64 // position in the ring buffer up to which it reads then
 
-	groups    int      // of events in tracefs
-	limited   []string // functions whose kretprobes have fewer return instances than asked for,
-	limitedBy error    // and why
+	groups    int      // number of groups of events in tracefs
+	limited   []string // functions whose kretprobes have fewer return instances than asked for
+	limitedBy error    // why limited is not empty
 	notes     []string // see Notes
+	instead   refusedKinds
+	cgroup    *os.File // see TraceIn, or nil
+	refused   []*VerifierError
 
-	modules map[string]uint64 // of what is attached, see moduleID
+	attachedAt time.Duration                           // CLOCK_MONOTONIC, when attaching began
+	readers    map[*compiler.TableLayout]*ebpf.Program // programs that read tables
+
+	modules map[string]uint64 // modules of attached functions, see moduleID
 }
 
-// Load verifies and loads the programs and maps of a unit. It needs CAP_BPF
-// and CAP_PERFMON. If the verifier refuses a program, the error is a
+// Load verifies and loads the programs and maps of a unit. It needs CAP_BPF and
+// CAP_PERFMON. If the verifier refuses programs of some probes, those are left out,
+// see [Session.Refused]; if nothing is left to trace, the error is a
 // [*VerifierError].
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if locked(os.ReadFile) {
-		return nil, fmt.Errorf("load the programs: %w", errLockdown)
+		return nil, &LoadError{errLockdown}
 	}
 	limit := lockableHere()
 	s := &Session{unit: u, kernel: k, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}
-	for _, size := range ringSizes(u, limit) {
-		s.coll, err = k.load(withRing(u.Collection, size))
-		if err == nil && size != 0 {
-			s.notes = append(s.notes, memlockNote(u.Collection.Maps[compiler.EventsMap].MaxEntries, size, limit))
-		}
-		if !errors.Is(err, unix.EPERM) {
+	err = s.loadWithin(limit)
+	for range lockedTries {
+		if limit == math.MaxUint64 || !errors.Is(err, unix.EPERM) || ReadPrivileges().Refusal() != "" {
 			break
 		}
+		time.Sleep(lockedPause)
+		err = s.loadWithin(limit)
 	}
 	if err != nil {
-		return nil, loadError(u.Collection, err, limit, ReadPrivileges())
+		return nil, s.notLoaded(err, limit)
 	}
 	defer func() {
 		if err != nil {
 			s.coll.Close()
 		}
 	}()
-	s.ring, err = ringbuf.NewReader(s.coll.Maps[compiler.EventsMap])
+	if s.ring, err = openRing(s.coll.Maps[compiler.EventsMap]); err != nil {
+		return nil, err
+	}
+	s.counters, err = mapCounters(s.coll.Maps[compiler.CountersMap])
 	if err != nil {
-		return nil, fmt.Errorf("open the ring buffer: %w", err)
+		return nil, errors.Join(err, s.ring.close())
+	}
+	if m := s.coll.Maps[compiler.WatchedMap]; m != nil {
+		if s.watched, err = mapCounters(m); err != nil {
+			return nil, errors.Join(err, s.ring.close(), s.counters.unmap())
+		}
+	}
+	if m := s.coll.Maps[compiler.ObjectsMap]; m != nil {
+		if s.objects, err = mapCounters(m); err != nil {
+			return nil, errors.Join(err, s.counters.unmap(), s.ring.close())
+		}
 	}
 	return s, nil
 }
 
-// Close detaches, see [Session.Detach], and frees everything.
-func (s *Session) Close() error {
+// notLoaded returns an error that explains why a unit could not be loaded.
+func (s *Session) notLoaded(err error, limit uint64) error {
+	err = loadError(s.unit.Collection, err, limit, ReadPrivileges())
+	if refused := (*VerifierError)(nil); errors.As(err, &refused) {
+		refused.Probes = s.unit.Probes()
+	}
+	return err
+}
+
+// Unit returns the unit that is loaded. [Session.Attach] may have replaced it, see
+// [Session].Recompile.
+func (s *Session) Unit() *compiler.Unit { return s.unit }
+
+// Loading is tried again up to lockedTries times, after lockedPause each, where maps
+// count against a limit: those of programs that have just ended count until the
+// kernel frees them, after a grace period and in a work queue.
+const (
+	lockedTries = 20
+	lockedPause = 50 * time.Millisecond
+)
+
+// loadWithin loads the unit with the largest ring buffer that the limit of locked
+// memory allows.
+func (s *Session) loadWithin(limit uint64) (err error) {
+	for _, size := range ringSizes(s.unit, limit) {
+		c := withRing(s.unit.Collection, size)
+		if s.coll, err = s.kernel.load(c); err != nil {
+			err = s.loadAccepted(c, err)
+		}
+		if err == nil {
+			err = s.fillJumps()
+		}
+		if err == nil && size != 0 {
+			s.notes = append(s.notes, memlockNote(s.unit.Collection.Maps[compiler.EventsMap].MaxEntries, size, limit))
+		}
+		if !errors.Is(err, unix.EPERM) {
+			break
+		}
+	}
+	return err
+}
+
+// Close detaches as [Session.Detach] does, and frees everything.
+func (s *Session) Close() error { return s.free() }
+
+func (s *Session) free() error {
 	errs := []error{s.Detach()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +167,81 @@ func (s *Session) Close() error {
 		errs = append(errs, h.Close())
 	}
 	s.hooks = nil
-	errs = append(errs, s.ring.Close())
+	errs = append(errs, s.endReading(), s.rows.close(), s.counters.unmap())
+	if s.watched != nil {
+		errs = append(errs, s.watched.unmap())
+	}
+	if s.objects != nil {
+		errs = append(errs, s.objects.unmap())
+	}
+	for _, p := range s.readers {
+		errs = append(errs, p.Close())
+	}
 	s.coll.Close()
 	s.closed = true
 	return errors.Join(errs...)
+}
+
+// Detach detaches the programs from the functions, one link at a time. A link
+// of many functions takes some milliseconds, whatever their number. An fentry
+// or fexit takes 0.15 s on 6.1 to 6.18, a kprobe 0.05 s: the kernel waits for
+// grace periods, under locks. Threads shorten this little, and a process that ends
+// without Detach waits as long.
+func (s *Session) Detach() error {
+	done, total := 0, s.places()
+	var errs []error
+	for {
+		s.report(done, total)
+		at, err := s.detachOne(func(*attached) bool { return true })
+		if at == nil {
+			return errors.Join(errs...)
+		}
+		errs = append(errs, err)
+		done += len(at.Places)
+	}
+}
+
+// RemoveEvents detaches the attachments that have an event in tracefs, which
+// outlives the process. The kernel detaches all others when the process ends. It is
+// for a process that ends at once: any goroutine may call it after [Session.Stop],
+// whatever the others do.
+func (s *Session) RemoveEvents() error {
+	var errs []error
+	for {
+		at, err := s.detachOne(func(at *attached) bool { return at.group != "" })
+		if at == nil {
+			return errors.Join(errs...)
+		}
+		errs = append(errs, err)
+	}
+}
+
+// detachOne detaches the first attachment in place for which wanted is true and
+// returns it, or nil if there is none.
+func (s *Session) detachOne(wanted func(*attached) bool) (*attached, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.attached, wanted)
+	if i < 0 {
+		return nil, nil
+	}
+	at := s.attached[i]
+	s.attached = slices.Delete(s.attached, i, i+1)
+	return at, at.link.Close()
+}
+
+// places returns the number of places that are attached to.
+func (s *Session) places() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.attached {
+		n += len(at.Places)
+	}
+	return n
+}
+
+func (s *Session) report(done, total int) {
+	if s.Progress != nil {
+		s.Progress(done, total)
+	}
 }

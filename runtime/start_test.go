@@ -2,22 +2,25 @@ package runtime
 
 import (
 	"os"
+
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+
 	goruntime "runtime"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/stretchr/testify/require"
 )
 
 const usualSpec = "vfs_read(file->f_path.dentry->d_name.name, count > 100, return)"
 
-// opened is the running kernel as a trace of a spec opens it.
+// opened returns the running kernel as a trace of a spec opens it.
 func opened(tb testing.TB, trace *spec.Trace) *Kernel {
-	needs, ok := compiler.FewNeeds([]*spec.Trace{trace})
+	needs, ok := resolve.FewNeeds([]*spec.Trace{trace})
 	require.True(tb, ok)
 	k, err := OpenPart(needs)
 	require.NoError(tb, err)
@@ -30,7 +33,7 @@ func requireTypes(tb testing.TB) {
 	}
 }
 
-// newTarget describes a kernel to somebody who may not ask it anything.
+// newTarget describes a kernel as to a user who may not ask it anything.
 func newTarget(tb testing.TB, k *Kernel) *compiler.Target {
 	symbols, err := kallsyms.Read(strings.NewReader("ffffffff81000000 T vfs_read\n"), nil)
 	require.NoError(tb, err)
@@ -40,18 +43,18 @@ func newTarget(tb testing.TB, k *Kernel) *compiler.Target {
 }
 
 func resolved(tb testing.TB, trace *spec.Trace, target *compiler.Target) *compiler.Probe {
-	p, err := compiler.Resolve(trace, target)
+	p, err := resolve.One(trace, target)
 	require.NoError(tb, err)
 	return p
 }
 
 func compiled(tb testing.TB, p *compiler.Probe, target *compiler.Target) *compiler.Unit {
-	unit, err := compiler.Compile([]*compiler.Probe{p}, compiler.Options{RingBytes: 1 << 20, Features: target.Features, Arch: target.Arch})
+	unit, err := codegen.Compile([]*compiler.Probe{p}, compiler.Options{RingBytes: 1 << 20})
 	require.NoError(tb, err)
 	return unit
 }
 
-// Types, resolving and compiling allocate little.
+// TestStartAllocates verifies that types, resolving and compiling allocate little.
 func TestStartAllocates(t *testing.T) {
 	requireTypes(t)
 	trace, err := spec.Parse(usualSpec)
@@ -64,8 +67,8 @@ func TestStartAllocates(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
 }
 
-// BenchmarkStart is the steps of a start, and all of them but what asks the
-// kernel.
+// BenchmarkStart measures the steps of a start, and all of them except those that ask
+// the kernel.
 func BenchmarkStart(b *testing.B) {
 	requireTypes(b)
 	trace, err := spec.Parse(usualSpec)

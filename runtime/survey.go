@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Survey is what can be seen of the system without attaching anything.
+// Survey describes what can be seen of the system without attaching anything.
 type Survey struct {
 	Release, Build string
 	Preemption     Preemption
 	Privileges     Privileges
-	Types          error // why there are no types of the kernel
-	ModuleTypes    int   // modules that have types
+	Types          error // why the kernel has no types
+	ModuleTypes    int   // number of modules that have types
 	Settings       []Setting
-	Lockdown       string // none, integrity or confidentiality; "": not known
+	Lockdown       string // none, integrity or confidentiality, or "" if unknown
 	Tracefs        error  // why its files cannot be read
 	Debugfs        error
-	Addresses      error  // why those of symbols are not shown
-	Modules        string // why there is no fentry in modules
-	CountsLocked   bool   // maps count against LockedMemory, in bytes
+	Addresses      error  // why those of symbols are hidden
+	Modules        string // why fentry is impossible in modules
+	CountsLocked   bool   // whether maps count against LockedMemory, in bytes
 	LockedMemory   uint64
-	Ring           error // why there is no ring buffer
+	Ring           error // why a ring buffer cannot be made
 }
 
-// Setting is a sysctl, or a file of another kind that holds one word.
+// Setting is a sysctl, or another file that holds one word.
 type Setting struct {
-	Name, Value string // "": it cannot be read,
-	Err         error  // and why
+	Name, Value string // Value is "" if it cannot be read
+	Err         error  // why it cannot be read
 }
 
-// settings are files that say what the kernel lets users trace.
+// settings are the files that limit what the kernel lets users trace.
 var settings = []struct{ name, file string }{
 	{"kernel.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled"},
 	{"kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid"},
@@ -45,7 +45,7 @@ var settings = []struct{ name, file string }{
 	{"net.core.bpf_jit_enable", "/proc/sys/net/core/bpf_jit_enable"},
 }
 
-// NewSurvey looks at the running system. Any user may.
+// NewSurvey examines the running system. Any user may call it.
 func NewSurvey() (*Survey, error) {
 	v, build, err := release()
 	if err != nil {
@@ -65,7 +65,7 @@ func NewSurvey() (*Survey, error) {
 		LockedMemory: lockable(v),
 		Modules:      modulesRefusal(),
 		Ring:         tryRing(),
-		Debugfs:      readable("/sys/kernel/debug/kprobes/enabled"),
+		Debugfs:      tryOpen("/sys/kernel/debug/kprobes/enabled"),
 	}
 	if f, err := openTracefs("kprobe_events"); err == nil {
 		f.Close()
@@ -84,10 +84,10 @@ func NewSurvey() (*Survey, error) {
 	return s, nil
 }
 
-// typesDir has the types of the kernel and its modules, a file each.
+// typesDir has the types of the kernel and its modules, one file each.
 const typesDir = "/sys/kernel/btf"
 
-func readable(name string) error {
+func tryOpen(name string) error {
 	f, err := os.Open(name)
 	if err == nil {
 		f.Close()
@@ -95,7 +95,8 @@ func readable(name string) error {
 	return err
 }
 
-// lockdown reads a line like "none [integrity] confidentiality".
+// lockdown returns the word in brackets of a line like "none [integrity]
+// confidentiality".
 func lockdown(readFile func(string) ([]byte, error)) string {
 	b, err := readFile("/sys/kernel/security/lockdown")
 	if err != nil {
@@ -106,7 +107,7 @@ func lockdown(readFile func(string) ([]byte, error)) string {
 	return mode
 }
 
-// tryRing makes a ring buffer.
+// tryRing tries to make a ring buffer.
 func tryRing() error {
 	ring, err := ebpf.NewMap(&ebpf.MapSpec{Name: "try", Type: ebpf.RingBuf, MaxEntries: uint32(os.Getpagesize())})
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzTracefs: whatever is in the files of tracefs, reading them ends, with no
-// more functions than lines, and names only events that are there.
+// FuzzTracefs verifies that reading any files of tracefs ends, with no more functions
+// than lines, and only names of events that are there.
 func FuzzTracefs(f *testing.F) {
 	f.Add([]byte("vfs_read\n__ftrace_invalid_address___128\nnf_hook [nf_tables]\n\nfoo.isra.0"), []byte(profile))
 	f.Add([]byte(events), []byte(profile))

@@ -12,28 +12,30 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// follow attaches the programs that keep track of the process tree, if the unit
-// has one, and finds the processes that are in it already.
-func (s *Session) follow() error {
-	tree := s.unit.Tree
-	if tree == nil {
-		return nil
-	}
-	for _, h := range tree.Programs {
+// hook attaches the programs that follow processes and the ends of threads.
+func (s *Session) hook() error {
+	for _, h := range s.unit.Hooks {
 		l, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[h.Program]})
 		if err != nil {
-			return fmt.Errorf("attach to tracepoint %s, which following processes takes: %w", h.Tracepoint, err)
+			return fmt.Errorf("attach to tracepoint %s, which following processes and calls takes: %w", h.Tracepoint, err)
 		}
 		s.hooks = append(s.hooks, l)
 	}
-	if tree.Root == 0 {
-		return nil
-	}
-	return s.followFamily(tree.Root)
+	return nil
 }
 
-// followFamily adds a process and its descendants. Those that begin meanwhile
-// are found when nobody new is: what is in the tree adds its children itself.
+// follow finds the processes that are in the process tree already, if the unit
+// has a tree.
+func (s *Session) follow() error {
+	if tree := s.unit.Tree; tree != nil && tree.Root != 0 {
+		return s.followFamily(tree.Root)
+	}
+	return nil
+}
+
+// followFamily adds a process and its descendants. It repeats until it finds no new
+// process, because processes may start meanwhile; a process in the tree adds its
+// children itself.
 func (s *Session) followFamily(root uint32) error {
 	known := map[uint32]bool{}
 	for {
@@ -68,38 +70,35 @@ func (s *Session) insert(pid uint32, signal uint64) error {
 	return nil
 }
 
-// FollowChildren adds to the tree what start starts, from the fork on. It needs
-// a unit with a tree; without one it just starts.
+// FollowChildren adds to the tree the processes that start starts, from the fork on.
+// It needs a unit with a tree; without one it just calls start.
 func (s *Session) FollowChildren(start func() error) error {
 	tree := s.unit.Tree
 	if tree == nil {
 		return start()
 	}
-	// The first process that the os package starts is one that tries what the
-	// kernel can do. Here it has to do with that now.
+	// The os package starts its first process to try what the kernel can do.
+	// This makes it do so now.
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		defer self.Release()
 	}
-	if err := s.insert(tree.Self, 0); err != nil {
+	if err := s.counters.store(compiler.ControlStarter, uint64(tree.Self)); err != nil {
 		return err
 	}
-	started := start()
-	if err := s.coll.Maps[compiler.TreeMap].Delete(tree.Self); err != nil {
-		return errors.Join(started, fmt.Errorf("take ksnoop out of the process tree: %w", err))
-	}
-	return started
+	return errors.Join(start(), s.counters.store(compiler.ControlStarter, 0))
 }
 
-// Unfollowed is how many processes are not in the tree because it was full, or
+// Unfollowed returns how many processes are not in the tree because it was full, or
 // because the kernel skipped the program that adds them.
 func (s *Session) Unfollowed() (n uint64, err error) {
 	if s.unit.Tree == nil {
 		return 0, nil
 	}
-	if err := s.coll.Maps[compiler.TreeFullMap].Lookup(uint32(0), &n); err != nil {
-		return 0, fmt.Errorf("read how many processes were not followed: %w", err)
+	err = s.counters.use(func(load func(off int) uint64) { n = load(compiler.ControlUnfollowed) })
+	if err != nil {
+		return 0, err
 	}
-	for _, h := range s.unit.Tree.Programs {
+	for _, h := range s.unit.Hooks {
 		if h.Tracepoint != compiler.ForkTracepoint {
 			continue
 		}
@@ -112,8 +111,10 @@ func (s *Session) Unfollowed() (n uint64, err error) {
 	return n, nil
 }
 
-// TraceIn restricts a unit with a cgroup to the one whose directory this is.
+// TraceIn restricts a unit with a cgroup to the cgroup of this directory, which must
+// stay open until [Session.Attach] has returned.
 func (s *Session) TraceIn(cgroup *os.File) error {
+	s.cgroup = cgroup
 	err := s.coll.Maps[compiler.CgroupMap].Put(uint32(0), uint32(cgroup.Fd()))
 	if err != nil {
 		return fmt.Errorf("trace in cgroup %s: %w", cgroup.Name(), err)

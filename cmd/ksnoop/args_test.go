@@ -3,37 +3,85 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
-// understood is how a command line was understood: the options that were given
-// first, with their values, then operands, and what is behind --.
-func understood(t *testing.T, line string) string {
-	args := strings.Fields(line)
-	c := invoke(t, args...)
-	words := []string{subcommandOf(readDraft(args).operands).name}
-	c.options.Visit(func(o *pflag.Flag) {
-		if values := valuesOf(o); values != nil {
-			words = append(words, "--"+o.Name, fmt.Sprint(values))
-		} else if o.Value.Type() == "bool" {
-			words = append(words, "--"+o.Name)
-		} else {
-			words = append(words, "--"+o.Name+"="+o.Value.String())
+// understand runs a command line with a command that only returns the context it is
+// given.
+func understand(t *testing.T, args ...string) (got *cli.Context) {
+	e := &environment{Streams: term.Streams{Out: io.Discard, Err: io.Discard}}
+	app := newApp(e)
+	for _, c := range app.Commands {
+		c.Action = func(c *cli.Context) error {
+			got = c
+			return nil
 		}
-	})
-	words = append(words, c.operands...)
-	if c.behind != nil {
-		words = append(append(words, "--"), c.behind...)
+		for _, f := range c.Flags {
+			if f, ok := f.(*cli.StringFlag); ok {
+				f.Action = nil // accept any value
+			}
+		}
 	}
-	return strings.Join(words, " ")
+	require.NoError(t, e.runLine(app, getopt.Split(args, finder(app))))
+	require.NotNil(t, got, args)
+	return got
 }
 
-// Options stand anywhere, as with getopt; the command is trace by default, and
-// what is behind -- is a command for trace, and left as it is.
+// understood returns how a command line was understood: the given options with their
+// values first, then the operands, and the words after --.
+func understood(t *testing.T, line string) string {
+	c := understand(t, strings.Fields(line)...)
+	said := []string{c.Command.Name}
+	seen := map[string]bool{}
+	for _, given := range getopt.Split(strings.Fields(line), finder(c.App)).Options {
+		o := given.Name
+		if seen[o] {
+			continue
+		}
+		seen[o] = true
+		require.True(t, c.IsSet(o), o)
+		switch {
+		case !given.TakesValue:
+			said = append(said, "--"+o)
+		case several(c, o) != nil:
+			said = append(said, "--"+o, fmt.Sprint(several(c, o)))
+		default:
+			said = append(said, "--"+o+"="+c.String(o))
+		}
+	}
+	if !takesCommand(c.Command) {
+		return strings.Join(append(said, allWords(c)...), " ")
+	}
+	operands, behind := commandWords(c)
+	said = append(said, operands...)
+	if behind != nil {
+		said = append(append(said, "--"), behind...)
+	}
+	return strings.Join(said, " ")
+}
+
+// several returns the values of an option that may be given several times, or nil.
+func several(c *cli.Context, option string) []string {
+	if all, ok := c.Generic(option).(*texts); ok {
+		return *all
+	}
+	return nil
+}
+
+// TestReadArgs verifies that options may be anywhere, as with getopt; that the
+// command is trace by default; and that the words after -- are a command for trace,
+// unchanged.
 func TestReadArgs(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"vfs_read", "trace vfs_read"},
@@ -82,7 +130,8 @@ func TestReadArgs(t *testing.T) {
 	}
 }
 
-// Help and the version are asked for anywhere, whatever else is wrong.
+// TestHelpAnywhere verifies that help and the version may be asked for anywhere,
+// even if something else is wrong.
 func TestHelpAnywhere(t *testing.T) {
 	for line, want := range map[string]string{
 		"-h": "ksnoop - show", "help": "ksnoop - show", "vfs_read --help": "ksnoop - show", "--nosuch -dh": "ksnoop - show",
@@ -96,21 +145,23 @@ func TestHelpAnywhere(t *testing.T) {
 	}
 }
 
-// What is wrong on the command line is said before anything is asked of the
-// kernel, with status 2 and nothing on stdout.
+// TestUsageErrors verifies that mistakes on the command line are reported before the
+// kernel is asked for anything, with status 2 and nothing on stdout.
 func TestUsageErrors(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
-		{"", "ksnoop: no function to trace: name one, as in ksnoop trace vfs_read (ksnoop help explains more)\n"},
-		{"info", "ksnoop: no function to info: name one, as in ksnoop info vfs_read (ksnoop help explains more)\n"},
-		{"-d", "ksnoop: no function to trace: name one, as in ksnoop trace vfs_read (ksnoop help explains more)\n"},
-		{"dump", "ksnoop: no type to dump: name one, as in ksnoop dump file (ksnoop help explains more)\n"},
+		{"", "ksnoop: trace needs a function, as in ksnoop trace vfs_read (ksnoop help trace explains more)\n"},
+		{"info", "ksnoop: info needs a function, as in ksnoop info vfs_read (ksnoop help info explains more)\n"},
+		{"watch", "ksnoop: watch needs a variable, as in ksnoop watch '(int)@panic_timeout' (ksnoop help watch explains more)\n"},
+		{"follow", "ksnoop: follow needs a function and an object, as in ksnoop follow 'ip_send_skb(skb)' (ksnoop help follow explains more)\n"},
+		{"-d", "ksnoop: trace needs a function, as in ksnoop trace vfs_read (ksnoop help trace explains more)\n"},
+		{"dump", "ksnoop: dump needs a type, as in ksnoop dump file (ksnoop help dump explains more)\n"},
 		{"--nosuch vfs_read", "ksnoop: trace has no option --nosuch: ksnoop trace --help lists them\n"},
 		{"--atach=kprobe vfs_read", "ksnoop: trace has no option --atach: did you mean --attach?\n"},
 		{"--attahc vfs_read", "ksnoop: trace has no option --attahc: did you mean --attach?\n"},
 		{"---attach vfs_read", "ksnoop: trace has no option ---attach: did you mean --attach?\n"},
 		{"--=x vfs_read", "ksnoop: trace has no option --: ksnoop trace --help lists them\n"},
-		{"list vfs_* -o json", "ksnoop: list has no option -o: ksnoop list --help lists them\n"},
-		{"vfs_read -test.v", "ksnoop: trace has no option -test.v: ksnoop trace --help lists them\n"},
+		{"check -n 3 vfs_read", "ksnoop: check has no option -n: ksnoop check --help lists them\n"},
+		{"vfs_read -test.v", "ksnoop: --tid is \"est.v\": it must be a number; --comm est.v traces processes by their name\n"},
 		{"vfs_read -dzp", "ksnoop: trace has no option -z: ksnoop trace --help lists them\n"},
 		{"vfs_read -é", "ksnoop: trace has no option -é: ksnoop trace --help lists them\n"},
 		{"vfs_read -p", "ksnoop: --pid has no value: ksnoop trace --help explains it\n"},
@@ -118,21 +169,31 @@ func TestUsageErrors(t *testing.T) {
 		{"vfs_read -p 1 --pid", "ksnoop: --pid has no value: ksnoop trace --help explains it\n"},
 		{"vfs_read --debug=x", "ksnoop: --debug is \"x\": it takes no value, or true or false\n"},
 		{"vfs_read --pid=", "ksnoop: --pid is \"\": it must be a number from 1 to 4194304\n"},
-		{"vfs_read -p x", "ksnoop: --pid is \"x\": it must be a number from 1 to 4194304\n"},
-		{"doctor vfs_read", "ksnoop: doctor looks at the whole system and takes no operand \"vfs_read\" (ksnoop doctor --help explains more)\n"},
+		{"vfs_read -p 1x", "ksnoop: --pid is \"1x\": it must be a number from 1 to 4194304\n"},
+		{"vfs_read -p -1", "ksnoop: --pid is \"-1\": it must be a number from 1 to 4194304\n"},
+		{"vfs_read -p cat", "ksnoop: --pid is \"cat\": it must be a number; --comm cat traces processes by their name\n"},
+		{"vfs_read -t cat", "ksnoop: --tid is \"cat\": it must be a number; --comm cat traces processes by their name\n"},
+		{"--json vfs_read", "ksnoop: trace has no option --json: it is written --output json\n"},
+		{"-l vfs_*", "ksnoop: trace has no option -l: write ksnoop list 'GLOB'\n"},
+		{"--add vfs_read", "ksnoop: trace has no option --add: write ksnoop SPEC, as in ksnoop 'vfs_read(count)'\n"},
+		{"vfs_read -j", "ksnoop: trace has no option -j: it is written --output json\n"},
+		{"vfs_read --timeout 5", "ksnoop: trace has no option --timeout: it is written --for TIME\n"},
+		{"list --json vfs_*", "ksnoop: list has no option --json: it is written --output json\n"},
+		{"doctor vfs_read", "ksnoop: doctor examines the whole system and takes no operand \"vfs_read\" (ksnoop doctor --help explains more)\n"},
 		{"compile vfs_read -z", "ksnoop: compile has no option -z: ksnoop compile --help lists them\n"},
 		{"lst --btf x vfs_read", "ksnoop: there is no command lst: did you mean 'list'?\n"},
-		{"-- ls", "ksnoop: no function to trace before --, behind which a command stands: as in ksnoop vfs_read -- ls\n"},
-		{"vfs_read --", "ksnoop: no command behind --: as in ksnoop vfs_read -- ls\n"},
+		{"-- ls", "ksnoop: no function to trace before the -- of a command: as in ksnoop vfs_read -- ls\n"},
+		{"vfs_read --", "ksnoop: no command after --: as in ksnoop vfs_read -- ls\n"},
 		{"vfs_read -n 0", "ksnoop: --events is \"0\": it must be a number from 1 to 4611686018427387904\n"},
 		{"vfs_read --for 0s", "ksnoop: --for is \"0s\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
 		{"vfs_read --for inf", "ksnoop: --for is \"inf\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
 		{"vfs_read --tree", "ksnoop: --tree follows a process: name it with --pid, or let ksnoop start a command, as in ksnoop --tree vfs_read -- ls\n"},
-		{"vfs_read --tree -p 1 -- ls", "ksnoop: --tree follows one process: that of --pid or the command behind --, not both\n"},
+		{"vfs_read --tree -p 1 -- ls", "ksnoop: --tree follows one process: that of --pid or the command after --, not both\n"},
 		{"vfs_read --tree -t 1", "ksnoop: --tree follows processes, and --tid is a thread: name its process with --pid\n"},
 		{"vfs_read --ready-fd 2", "ksnoop: --ready-fd is \"2\": it must be the number of an open file, from 3 on\n"},
 		{"vfs_read --ready-fd 98765", "ksnoop: --ready-fd is 98765: ksnoop has inherited no open file with that number\n"},
-		{"vfs_read --cgroup /proc", "ksnoop: --cgroup is \"/proc\": that is no directory below a mount of cgroup v2, such as /sys/fs/cgroup\n"},
+		{"vfs_read --cgroup /proc", "ksnoop: --cgroup is \"/proc\": that is not a directory below a mount of cgroup v2, such as /sys/fs/cgroup\n"},
+		{"vfs_read --cgroup /sys --container web", "ksnoop: --container is the cgroup of a container, and --cgroup is given, too: leave out one of them\n"},
 		{"vfs_read --cgroup /no/such", "ksnoop: --cgroup is \"/no/such\": no such file or directory\n"},
 		{"vfs_read --comm abcdefghijklmnop", "ksnoop: --comm is \"abcdefghijklmnop\": no thread can have such a name, which has 1 to 15 characters\n"},
 		{"vfs_read --comm [", "ksnoop: --comm: the '[' has no closing ']'\n  [\n  ^\n"},
@@ -141,8 +202,8 @@ func TestUsageErrors(t *testing.T) {
 		{"a( b(", "ksnoop: "},
 	} {
 		var stdout, stderr bytes.Buffer
-		status := run(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
-		require.Equal(t, exitUsage, status, tc.line)
+		status := ksnoopStatus(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, exit.Usage, status, tc.line)
 		require.Empty(t, stdout.String())
 		require.True(t, strings.HasPrefix(stderr.String(), tc.want), stderr.String())
 	}
@@ -153,23 +214,111 @@ func TestHelpAndVersion(t *testing.T) {
 		"-h": "vfs_read(return < 0)", "help": "vfs_read(return < 0)", "help info": "ksnoop info", "-V": "ksnoop version",
 	} {
 		var stdout, stderr bytes.Buffer
-		require.Zero(t, run(append([]string{"ksnoop"}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr), line)
+		require.Zero(t, ksnoopStatus(append([]string{"ksnoop"}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr), line)
 		require.Contains(t, stdout.String(), want)
 		require.Empty(t, stderr.String())
 	}
 }
 
-// FuzzArgs: any words are understood, or refused as a mistake on the command line.
+// TestOptionsAgree verifies that an option takes a value in all commands or in none,
+// because words are split before the command is known.
+func TestOptionsAgree(t *testing.T) {
+	options := map[string]getopt.Option{}
+	for _, c := range newApp(&environment{}).Commands {
+		for _, f := range c.Flags {
+			o := getopt.Option{Name: f.Names()[0], TakesValue: takesValue(f)}
+			for _, name := range f.Names() {
+				if have, ok := options[name]; ok {
+					require.Equal(t, have.TakesValue, o.TakesValue, c.Name)
+				}
+				options[name] = o
+			}
+		}
+	}
+	require.Greater(t, len(options), 40)
+}
+
+// FuzzArgs verifies that any words are understood, or refused as a mistake on the
+// command line.
 func FuzzArgs(f *testing.F) {
 	f.Add("info -dp12 vfs_read --nosuch=x -- ls -l")
 	f.Add("check -o a -oc=d ---x -é --btf= - -- --")
 	f.Fuzz(func(t *testing.T, line string) {
-		do, c, err := readArgs(strings.Split(line, " "))
-		if err != nil {
-			require.True(t, isUsage(err), err)
-			return
+		e := &environment{Streams: term.Streams{Out: io.Discard, Err: io.Discard}}
+		app := newApp(e)
+		for _, c := range app.Commands {
+			c.Action = func(*cli.Context) error { return nil }
 		}
-		require.NotNil(t, do)
-		require.NotNil(t, c)
+		err := e.runLine(app, getopt.Split(strings.Split(line, " "), finder(app)))
+		require.True(t, err == nil || exit.IsUsage(err), err)
 	})
 }
+
+// TestRepeated covers options that may be given several times, in every spelling,
+// with others between.
+func TestRepeated(t *testing.T) {
+	for _, line := range []string{"-o a -oc=d --output e --output=f=g --btf h -f i x", "x -o a --btf h -f i -oc=d -o=e --output f=g"} {
+		c := understand(t, append([]string{"check"}, strings.Fields(line)...)...)
+		require.Equal(t, []string{"a", "c=d", "e", "f=g"}, several(c, "output"), line)
+		require.Equal(t, []string{"h"}, several(c, "btf"))
+		require.Equal(t, []string{"i"}, several(c, "file"))
+	}
+	require.Equal(t, []string{" a,b "}, several(understand(t, "check", "-f", " a,b ", "x"), "file"), "a file's name is no list")
+	c := understand(t, strings.Fields("trace -o json vfs_read -f x --file=y -p 1 -p 2")...)
+	require.Equal(t, []string{"x", "y"}, several(c, "file"))
+	require.Equal(t, "json", c.String("output"))
+	require.Equal(t, "2", c.String("pid"), "the last is valid")
+}
+
+// TestCannotRun verifies that a command that cannot run is reported before the
+// kernel is asked for anything.
+func TestCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("no program"), 0o644))
+	for _, tc := range []struct {
+		command string
+		status  int
+		want    string
+	}{
+		{"nosuch-program", exit.NotFound, "ksnoop: run nosuch-program: there is no such program in $PATH\n"},
+		{dir + "/none", exit.NotFound, "ksnoop: run " + dir + "/none: no such file or directory\n"},
+		{plain, exit.NotExecutable, "ksnoop: run " + plain + ": permission denied\n"},
+		{dir, exit.NotExecutable, "ksnoop: run " + dir + ": is a directory\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		status := ksnoopStatus([]string{"ksnoop", "vfs_read", "--", tc.command}, strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, tc.want, stderr.String())
+		require.Equal(t, tc.status, status)
+		require.Empty(t, stdout.String())
+	}
+}
+
+func TestTestCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.probes")
+	require.NoError(t, os.WriteFile(file, []byte("ksnoop-probes 1\nsuite x\nrun true\nassert abc vfs_read(count > 5) never\nmetric m vfs_read() count\n"), 0o644))
+	for _, tc := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		{"test --list " + file, 0, "  NAME  KIND    WHAT\n  run   run     run true status 0\n  abc   assert  assert abc vfs_read(count > 5) never\n  m     metric  metric m vfs_read() count\n"},
+		{"test", exit.Usage, "ksnoop: test needs a probe file, as in ksnoop test tcp.probes -- ./run.sh (ksnoop help test explains more)\n"},
+		{"test a b", exit.Usage, "ksnoop: test takes one probe file: as in ksnoop test tcp.probes -- ./run.sh\n"},
+		{"test /nosuch/file", exit.Usage, "ksnoop: read specs: open /nosuch/file: no such file or directory\n"},
+		{"test --xfail abb " + file, exit.Usage, "ksnoop: --xfail is \"abb\": " + file + " has no such assertion; did you mean 'abc'?\n"},
+		{"test " + file + " -- ls", exit.Usage, "ksnoop: a command follows --, and " + file + " has one in line 3: leave one of them out\n"},
+		{"test -o nothing " + file, exit.Usage, ""},
+		{"test --attach nothing " + file, exit.Usage, ""},
+	} {
+		var stdout, stderr strings.Builder
+		status := ksnoopStatus(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, tc.status, status, tc.line)
+		if tc.want != "" {
+			require.Equal(t, tc.want, stdout.String()+stderr.String())
+		}
+	}
+}
+
+// takesCommand reports whether a command runs the words after --.
+func takesCommand(c *cli.Command) bool { return strings.Contains(c.ArgsUsage, "-- COMMAND") }

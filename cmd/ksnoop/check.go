@@ -1,89 +1,38 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"github.com/urfave/cli/v2"
 
-	"github.com/spf13/pflag"
-
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/check"
 )
 
-func checkCommand() *subcommand {
-	return &subcommand{
-		name:     "check",
-		usage:    "say whether specs still fit kernels, and if not, why",
-		operands: "SPEC|PROBEFILE...",
-		description: `Each spec is resolved and compiled with the types of each kernel. Any user may do this, on any machine:
+func checkCommand(e *environment) *cli.Command {
+	o := &check.Options{Version: buildVersion()}
+	return &cli.Command{
+		Name:      "check",
+		Usage:     "report whether specs fit kernels, and if not, why",
+		ArgsUsage: "[SPEC|PROBEFILE...]",
+		Description: `Each spec is resolved and compiled with the types of each kernel. This works for any user, on any machine:
 
    ksnoop check --btf 6.1.btf --btf 6.12.btf 'vfs_read(file->f_flags, return < 0)' -f probes.txt
 
-It ends with status 1 if a spec does not fit a kernel. Without --btf, the kernel is the running one.`,
-		flags: []flags{fileFlag, reportsFlag(checkFormat()), kernelFlags},
-		run:   checkSpecs,
-	}
-}
+--watch checks what ksnoop watch would watch, and shows where that is:
 
-// kernelFlags is what is checked against.
-func kernelFlags(f *pflag.FlagSet) {
-	f.StringArray("btf", nil, "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)")
-	f.StringArray("symbols", nil, "take the symbols of the --btf before or after it from `FILE`, as in /proc/kallsyms or System.map: they tell which functions have code; once for each --btf")
-	f.StringArray("kernel-features", nil, "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2; once, or once for each --btf (default: the running kernel; with --btf the newest)")
-}
+   ksnoop check --watch '(int)@panic_timeout' --watch 'tcp_v4_connect(sk->sk_err)'
 
-// checkFormat is what check prints if nothing else is asked for.
-func checkFormat() ownFormat {
-	return ownFormat{"table", func(w io.Writer) report.Writer { return &checkTable{w: w} }}
-}
-
-// checkSpecs checks all specs against one kernel after the other, so that the types
-// of one are in memory at a time.
-func checkSpecs(c *invocation) error {
-	subjects, err := checkSubjects(c)
-	if err != nil {
-		return err
-	}
-	kernels, err := checkKernels(c)
-	if err != nil {
-		return err
-	}
-	out, err := openReports(c.Strings("output"), checkFormat(), c.stdout)
-	if err != nil {
-		return err
-	}
-	defer out.discard()
-	ok, err := checkAll(subjects, kernels, out)
-	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	if !ok {
-		return statusError{status: exitFailure}
-	}
-	return nil
-}
-
-// checkAll says whether every spec fits every kernel.
-func checkAll(subjects []*checkSubject, kernels []*checkKernel, out report.Writer) (ok bool, err error) {
-	suite := report.Suite{Name: "check", Results: len(subjects) * len(kernels), Fields: []report.Field{{Name: "ksnoop", Value: buildVersion()}}}
-	if err := out.Begin(suite); err != nil {
-		return false, err
-	}
-	ok = true
-	for _, k := range kernels {
-		target, openErr := k.open(subjects)
-		for _, s := range subjects {
-			f := finding{reason: misfitUnknown}
-			if openErr != nil {
-				f.text = openErr.Error()
-			} else {
-				f = s.check(target, k.release)
+The exit status is 1 if a spec does not fit a kernel. Without --btf, the running kernel is checked.`,
+		Flags: join(fileFlag(&o.Specs), []cli.Flag{textsFlag("watch", "check what ksnoop watch takes, `MEMORY`; may be given several times", &o.Watch)}, reportsFlag(&o.Output, check.Format().Formats()), []cli.Flag{
+			textsFlag("btf", "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)", &o.Types),
+			textsFlag("symbols", "take the symbols from `FILE`, a copy of /proc/kallsyms or System.map, to know which functions have code; once for each --btf, in the same order", &o.Symbols),
+			textsFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features),
+		}),
+		Action: func(c *cli.Context) error {
+			if words := allWords(c); len(words) > 0 || len(o.Watch) == 0 {
+				if err := e.readSpecs(c, &o.Specs, words); err != nil {
+					return err
+				}
 			}
-			r := f.result(s, k)
-			ok = ok && r.Status.OK()
-			if err := out.Result(r); err != nil {
-				return false, err
-			}
-		}
+			return check.Run(o, e.Out)
+		},
 	}
-	return ok, out.End()
 }

@@ -9,10 +9,13 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// checkedKernels writes the types of two kernels, and their symbols. What
-// differs between them is what differs between versions of Linux.
+// checkedKernels writes the types and symbols of two kernels, which differ as
+// versions of Linux do.
 func checkedKernels(t testing.TB) (dir string) {
 	dir = t.TempDir()
 	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
@@ -27,6 +30,12 @@ func checkedKernels(t testing.TB) (dir string) {
 	tick := &btf.Typedef{Name: "btf_trace_tick", Type: &btf.Pointer{Target: &btf.FuncProto{Return: &btf.Void{}, Params: []btf.FuncParam{
 		{Type: &btf.Pointer{Target: &btf.Void{}}}, {Type: integer},
 	}}}}
+	freeing := func(name string) btf.Type {
+		void := &btf.Pointer{Target: &btf.Void{}}
+		return &btf.Typedef{Name: "btf_trace_" + name, Type: &btf.Pointer{Target: &btf.FuncProto{Return: &btf.Void{}, Params: []btf.FuncParam{
+			{Type: void}, {Name: "call_site", Type: &btf.Int{Name: "unsigned long", Size: 8}}, {Name: "ptr", Type: void},
+		}}}}
+	}
 	write := func(name, symbols string, types ...btf.Type) {
 		b, err := btf.NewBuilder(types, nil)
 		require.NoError(t, err)
@@ -36,24 +45,34 @@ func checkedKernels(t testing.TB) (dir string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "btf"), raw, 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "map"), []byte(symbols), 0o644))
 	}
+	roomy := function("roomy", btf.FuncParam{Name: "room", Type: &btf.Pointer{Target: &btf.Struct{Name: "room", Size: 300, Members: []btf.Member{
+		{Name: "number", Type: integer},
+	}}}})
 	oldFile := file(flags, btf.Member{Name: "pos", Type: integer, Offset: 32})
 	write("old", `ffffffff81000100 T same
 ffffffff81000200 t account_io
 ffffffff81000300 T gone
 ffffffff81000400 t inlined
 ffffffff81000500 D limit
+ffffffff81000600 T roomy
+ffffffff81000700 T __fput
 `,
+		roomy,
+		function("__fput", btf.FuncParam{Name: "file", Type: oldFile}),
 		function("same", btf.FuncParam{Name: "file", Type: oldFile}, btf.FuncParam{Name: "count", Type: integer}),
 		function("account_io", btf.FuncParam{Name: "file", Type: oldFile}),
 		function("gone", btf.FuncParam{Name: "path", Type: oldFile}),
 		function("inlined", btf.FuncParam{Name: "count", Type: integer}),
+		freeing("kfree"), freeing("kmem_cache_free"),
 		tick)
 	newFile := file(btf.Member{Name: "flags", Type: char}, btf.Member{Name: "position", Type: integer, Offset: 32})
 	write("new", `ffffffff81000100 T same
 ffffffff81000200 t __account_io
 ffffffff81000300 t inlined.isra.0
 ffffffff81000400 D limit
+ffffffff81000600 T roomy
 `,
+		roomy,
 		function("same", btf.FuncParam{Name: "idmap", Type: oldFile}, btf.FuncParam{Name: "file", Type: newFile}),
 		function("__account_io", btf.FuncParam{Name: "file", Type: newFile}),
 		function("account_io_start", btf.FuncParam{Name: "bio", Type: newFile}),
@@ -66,11 +85,11 @@ ffffffff81000400 D limit
 func checked(t testing.TB, dir string, words ...string) (status int, stdout, stderr string) {
 	args := []string{"ksnoop", "check", "--btf", dir + "/old/btf", "--btf", dir + "/new/btf"}
 	var out, errors strings.Builder
-	status = run(append(args, words...), strings.NewReader(""), &out, &errors)
+	status = ksnoopStatus(append(args, words...), strings.NewReader(""), &out, &errors)
 	return status, out.String(), errors.String()
 }
 
-// All reasons, told apart.
+// TestCheck covers all reasons.
 func TestCheck(t *testing.T) {
 	dir := checkedKernels(t)
 	specs := []string{
@@ -78,7 +97,7 @@ func TestCheck(t *testing.T) {
 		"tp:tick", "inlined", "same(file) if @limit", "ext4:ext4_read", "g*", "p:e same", "p:e same x=$arg9",
 	}
 	status, stdout, stderr := checked(t, dir, specs...)
-	require.Equal(t, exitFailure, status)
+	require.Equal(t, exit.Failure, status)
 	require.Empty(t, stderr)
 	require.Equal(t, `
   SPEC                      old          new
@@ -107,18 +126,19 @@ new: same(file->flags == 300): 300 does not fit 'file->flags', which is unsigned
 old: same(idmap->pos): same has no argument 'idmap' (it has file, count)
 new: tp:tick: there is no tracepoint tick in this kernel
 old, new: same(file) if @limit: the address of 'limit' is not known, as there is no symbol table (--symbols has it)
-old, new: ext4:ext4_read: read the BTF of module ext4: --btf has the types of vmlinux alone
-new: g*: no function of this kernel matches 'g*' (those of a module take its name: MODULE:g*; tracepoints are tp:g*)
+old, new: ext4:ext4_read: read the BTF of module ext4: --btf has only the types of vmlinux
+new: g*: no function of this kernel matches 'g*' (functions of a module need its name: MODULE:g*; tracepoints are tp:g*)
 old, new: p:e same x=$arg9: same has no $arg9: it takes 2 (arguments count from $arg1)
 `[1:], stdout)
 }
 
-// Symbols tell what has code, and as what.
+// TestCheckSymbols verifies that symbols decide which functions have code, and of
+// what kind.
 func TestCheckSymbols(t *testing.T) {
 	dir := checkedKernels(t)
 	status, stdout, stderr := checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map",
 		"inlined", "inlined.isra.0", "nocode", "same(file) if @limit", "same(file) if @limits", "account_io", "limit")
-	require.Equal(t, exitFailure, status, stderr)
+	require.Equal(t, exit.Failure, status, stderr)
 	require.Equal(t, `
   SPEC                   old          new
   inlined                ok           suffix only
@@ -129,7 +149,7 @@ func TestCheckSymbols(t *testing.T) {
   account_io             ok           no function
   limit                  no function  no function
 
-new: inlined: this kernel has inlined only as inlined.isra.0, with arguments that may differ from its type (to trace it all the same, name it so: inlined.isra.0)
+new: inlined: this kernel has inlined only as inlined.isra.0, with arguments that may differ from its type (to trace it anyway, use this name: inlined.isra.0)
 old: inlined.isra.0: inlined.isra.0 has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed
 old: nocode: there is no function nocode in this kernel
 new: nocode: nocode has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed
@@ -139,21 +159,69 @@ old, new: limit: limit is data, not a function (its content is '@limit' in the l
 `[1:], stdout)
 }
 
-// Everything fits: status 0, and no reasons.
+// TestCheckWatch covers memory to watch: where it is, or why it cannot be watched.
+func TestCheckWatch(t *testing.T) {
+	dir := checkedKernels(t)
+	args := []string{"--symbols", dir + "/old/map", "--symbols", dir + "/new/map"}
+	for _, memory := range []string{
+		"(int)@limit", "*(u8 *)0xffff888000000003", "(struct file)@limit", "@none", "((struct file *)@limit)->pos", "same(file->flags)", "same(file->posit)", "gone(path)",
+	} {
+		args = append(args, "--watch", memory)
+	}
+	status, stdout, stderr := checked(t, dir, append(args, "same(file->flags)")...)
+	require.Equal(t, exit.Failure, status)
+	require.Empty(t, stderr)
+	require.Equal(t, `
+  SPEC                                old          new
+  same(file->flags)                   ok           ok
+  watch (int)@limit                   ok           ok
+  watch *(u8 *)0xffff888000000003     ok           ok
+  watch (struct file)@limit           type         type
+  watch @none                         no variable  no variable
+  watch ((struct file *)@limit)->pos  ok           ok
+  watch same(file->flags)             ok           no function
+  watch same(file->posit)             type         type
+  watch gone(path)                    type         no function
+
+old: watch (int)@limit: 4 bytes at 0xffffffff81000500
+new: watch (int)@limit: 4 bytes at 0xffffffff81000400
+old, new: watch *(u8 *)0xffff888000000003: 1 byte at 0xffff888000000003
+old, new: watch (struct file)@limit: '(struct file)@limit' has 16 bytes, and the hardware watches 1, 2, 4 or 8 (name a member or an element of it)
+old, new: watch @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
+old, new: watch ((struct file *)@limit)->pos: 4 bytes at offset 4 from a pointer, which is read when watching begins
+old: watch same(file->flags): 4 bytes at offset 0 of the struct file that same finds, until __fput or tp:kfree or tp:kmem_cache_free
+new: watch same(file->flags): there is no tracepoint kfree in this kernel
+old: watch same(file->posit): struct file has no member 'posit' (did you mean 'pos'?)
+new: watch same(file->posit): struct file has no member 'posit' (did you mean 'position'?)
+old: watch gone(path): 'path' is not a member of an object (it must be behind a pointer to a structure: gone(ARGUMENT->MEMBER))
+new: watch gone(path): there is no function gone in this kernel
+`[1:], stdout)
+	status, stdout, stderr = checked(t, dir, "--watch", "@limit", "--watch", "same(file->flags)")
+	require.Equal(t, exit.Failure, status, stderr)
+	require.Contains(t, stdout, "\n  watch @limit             unknown  unknown\n", "the address is not known without symbols")
+	require.Contains(t, stdout, "(--symbols has it)")
+	status, stdout, stderr = checked(t, dir, "--watch", "same", "--watch", "@limit ==")
+	require.Equal(t, exit.Usage, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "'same' is a function, and it is memory that is watched")
+	require.Contains(t, stderr, "@limit ==")
+}
+
+// TestCheckFits verifies status 0 and no reasons if everything fits.
 func TestCheckFits(t *testing.T) {
 	status, stdout, stderr := checked(t, checkedKernels(t), "same(file->flags)", "same(file->flags)")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "  SPEC               old  new\n  same(file->flags)  ok   ok\n", stdout)
 }
 
-// Results for programs, from a file of specs.
+// TestCheckJSON covers results for programs, from a file of specs.
 func TestCheckJSON(t *testing.T) {
 	dir := checkedKernels(t)
 	specs := filepath.Join(dir, "specs")
 	require.NoError(t, os.WriteFile(specs, []byte("# comment\nsame(count)\n\nsame*\n"), 0o644))
 	status, stdout, stderr := checked(t, dir, "-o", "json", "-f", specs)
-	require.Equal(t, exitFailure, status, stderr)
-	require.NoError(t, strictSchema(t, "results").Lines(stdout))
+	require.Equal(t, exit.Failure, status, stderr)
+	require.NoError(t, fixture.Schema(t, "results").Lines(stdout))
 	var got []map[string]any
 	for line := range strings.Lines(stdout) {
 		var object map[string]any
@@ -171,35 +239,38 @@ func TestCheckJSON(t *testing.T) {
 	require.Equal(t, 3.0, got[5]["pass"])
 }
 
-// Names that a terminal would obey, or that look the same on one.
+// TestCheckHostileNames covers names that would control a terminal, or that look the
+// same on one.
 func TestCheckHostileNames(t *testing.T) {
 	dir := checkedKernels(t)
 	for _, name := range []string{"\x1b", "\x07"} {
 		require.NoError(t, os.Symlink("new/btf", filepath.Join(dir, name)))
 	}
 	status, stdout, _ := checked(t, dir, "--btf", dir+"/\x1b", "--btf", dir+"/\x07", "same(\x1bx)", "same(file)")
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, exit.Usage, status)
 	require.Empty(t, stdout)
 	status, stdout, stderr := checked(t, dir, "--btf", dir+"/\x1b", "--btf", dir+"/\x07", "same(idmap)")
-	require.Equal(t, exitFailure, status, stderr)
+	require.Equal(t, exit.Failure, status, stderr)
 	require.Regexp(t, `(?m)^  same\(idmap\)  no argument  ok       ok     ok$`, stdout)
 }
 
-// A file of types that is broken leaves its kernel open; the others are checked.
+// TestCheckBroken verifies that a broken file of types leaves the results of its
+// kernel unknown, and that the others are checked.
 func TestCheckBroken(t *testing.T) {
 	dir := checkedKernels(t)
 	require.NoError(t, os.WriteFile(dir+"/old/btf", []byte("\x9f\xebxxxxxxxxxxxxxxxxxxxxxxxxxxx\x1b"), 0o644))
 	status, stdout, stderr := checked(t, dir, "same(file)")
-	require.Equal(t, exitFailure, status, stderr)
+	require.Equal(t, exit.Failure, status, stderr)
 	require.Equal(t, "  SPEC        old      new\n  same(file)  unknown  ok\n\n"+
 		"old: same(file): read the types of "+dir+"/old/btf: it ends too early\n", stdout)
 }
 
-// What is wrong with the command line is status 2, and nothing is checked.
+// TestCheckErrors verifies that mistakes on the command line give status 2, and that
+// nothing is checked.
 func TestCheckErrors(t *testing.T) {
 	dir := checkedKernels(t)
 	for _, tc := range []struct{ line, want string }{
-		{"", "ksnoop: no function to check: name one, as in ksnoop check vfs_read (ksnoop help explains more)\n"},
+		{"", "ksnoop: check needs a function, as in ksnoop check vfs_read (ksnoop help check explains more)\n"},
 		{"same(", "ksnoop: ')' is missing\n"},
 		{"--btf|DIR/none|same", "ksnoop: open DIR/none: no such file or directory\n"},
 		{"--symbols|DIR/old/map|same", "ksnoop: --symbols and --btf are given 1 and 2 times: give one for each kernel, in the same order\n"},
@@ -207,9 +278,9 @@ func TestCheckErrors(t *testing.T) {
 		{"--kernel-features|6.3|same", "ksnoop: --kernel-features is \"6.3\": it must be 5.10, 6.1, 6.12, 6.18 or 7.2\n"},
 		{"-o|jsno|same", "ksnoop: --output is \"jsno\": did you mean \"json\"? it must be table, ktap, tap, junit, json or github\n"},
 		{"-o|json|-o|ktap|same", "ksnoop: --output sends both json and ktap to stdout: give one of them a file, as in ktap=results\n"},
-		{"-o|json=|same", "ksnoop: --output is \"json=\": name a file behind =, as in json=results\n"},
+		{"-o|json=|same", "ksnoop: --output is \"json=\": name a file after =, as in json=results\n"},
 		{"--btf|DIR/old/../old/btf|same", "ksnoop: --btf DIR/old/../old/btf is given twice: once is enough\n"},
-		{"-f|/dev/null", "ksnoop: there is nothing in /dev/null: each line is empty, a comment or taken back\n"},
+		{"-f|/dev/null", "ksnoop: there is nothing in /dev/null: each line is empty, a comment or removed\n"},
 		{"DIR/none.probes", "ksnoop: read specs: open DIR/none.probes: no such file or directory\n"},
 		{"--btf=|same", "ksnoop: --btf has no value: ksnoop check --help explains it\n"},
 	} {
@@ -218,25 +289,8 @@ func TestCheckErrors(t *testing.T) {
 			words = strings.Split(strings.ReplaceAll(tc.line, "DIR", dir), "|")
 		}
 		status, stdout, stderr := checked(t, dir, words...)
-		require.Equal(t, exitUsage, status, tc.line)
+		require.Equal(t, exit.Usage, status, tc.line)
 		require.True(t, strings.HasPrefix(strings.ReplaceAll(stderr, dir, "DIR"), tc.want), "%s: %s", tc.line, stderr)
 		require.Empty(t, stdout)
-	}
-}
-
-func TestFileNames(t *testing.T) {
-	for files, want := range map[string]string{
-		"a/b":                             "b",
-		"/k/5.10 /k/6.1":                  "5.10 6.1",
-		"/k/5.10/btf /k/6.1/btf":          "5.10 6.1",
-		"5.10/x/btf 6.1/x/btf":            "5.10 6.1",
-		"/k/a/5.10 /k/b/5.10 /k/b/6.1":    "a/5.10 b/5.10 b/6.1",
-		"a/1/btf b/1/btf b/2/btf":         "a/1 b/1 b/2",
-		"btf x/btf":                       "btf x/btf",
-		"btf btf":                         "btf btf",
-		"./x/../btf vmlinux":              "btf vmlinux",
-		"/sys/kernel/btf/vmlinux vmlinux": "btf/vmlinux vmlinux",
-	} {
-		require.Equal(t, want, strings.Join(fileNames(strings.Split(files, " ")), " "), files)
 	}
 }

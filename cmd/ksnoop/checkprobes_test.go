@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 )
 
-// A file of probes: every spec in it is checked, under its name.
+// TestCheckProbeFile verifies that every spec of a probe file is checked, under its
+// name.
 func TestCheckProbeFile(t *testing.T) {
 	dir := checkedKernels(t)
 	probes := filepath.Join(dir, "tcp.probes")
@@ -21,17 +24,21 @@ assert renamed   any-of {account_io __account_io}(file)   at-least 1
 assert balanced  inlined() ~ gone()                       difference <= 10
 assert stack     -s same gone inlined                     at-least 1
 metric counted   same(count)                              sum
+assert whole     same(file)                               changed
+assert part      roomy(room->number)                      changed
 evidence same    same(file->pos)                          last 5
 `
 	write("require func same", text)
 	status, stdout, stderr := checked(t, dir, probes)
-	require.Equal(t, exitFailure, status, stderr)
+	require.Equal(t, exit.Failure, status, stderr)
 	require.Equal(t, `
   SPEC              old  new
   same              ok   ok
   renamed           ok   ok
   balanced          ok   no function
   stack             ok   no function
+  whole             ok   ok
+  part              ok   ok
   counted           ok   no argument
   evidence of same  ok   type
 
@@ -54,10 +61,22 @@ new: evidence of same: struct file has no member 'pos'
 	write("require kernel >= 6.12", text)
 	status, stdout, _ = checked(t, dir, "--kernel-features", "6.18", "--kernel-features", "6.1", "-o", "ktap", probes)
 	require.Zero(t, status)
-	require.Contains(t, stdout, "ok 12 check.evidence of same on new # SKIP the file requires kernel >= 6.12, and this is 6.1")
+	require.Contains(t, stdout, "ok 16 check.evidence of same on new # SKIP the file requires kernel >= 6.12, and this is 6.1")
+	// What test cannot measure does not fit in check either.
+	write("", "assert room roomy(room) unchanged\nmetric total same(file) sum\n")
+	status, stdout, _ = checked(t, dir, probes)
+	require.Equal(t, exit.Failure, status)
+	require.Equal(t, `
+  SPEC   old   new
+  room   type  type
+  total  type  type
+
+old, new: room: 'room' has 300 bytes, and at most 256 can be compared: name a part of it
+old, new: total: 'file' is a pointer to struct file, and numbers are counted: name what it points to
+`[1:], stdout)
 	write("", "assert\n")
 	status, stdout, stderr = checked(t, dir, probes)
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, exit.Usage, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "tcp.probes:5:")
 }

@@ -6,14 +6,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Everything that compile says of a spec with all kinds of parts.
+// TestCompileGolden covers all output of compile for a spec with all kinds of parts.
 func TestCompileGolden(t *testing.T) {
 	const golden = "testdata/compile.txt"
-	status, stdout, stderr := ksnoop(t, writeKernel(t), "compile|--kernel-features|6.1|vfs_read(file->flags & 2, file, return < 0)")
+	status, stdout, stderr := ksnoop(t, fixture.Write(t), "compile|--kernel-features|6.1|vfs_read(file->flags & 2, file, return < 0)")
 	require.Zero(t, status, stderr)
 	require.Empty(t, stderr)
 	if *update {
@@ -24,9 +27,10 @@ func TestCompileGolden(t *testing.T) {
 	require.Equal(t, string(want), stdout)
 }
 
-// How functions are attached, by what the kernel can do and what is asked for.
+// TestCompileChoices covers how functions are attached, by kernel features and
+// options.
 func TestCompileChoices(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	const both = "vfs_read(file->flags, return < 0)"
 	for line, want := range map[string]string{
 		"--kernel-features|5.10|" + both:             "vfs_read: fentry and fexit: the cheapest kind, and the signature allows it\n",
@@ -46,10 +50,10 @@ func TestCompileChoices(t *testing.T) {
 	}
 }
 
-// What is wrong with the command line, the specs or the wishes is status 2, and
-// nothing is on stdout.
+// TestCompileErrors verifies that mistakes on the command line, in specs or in the
+// choice of attach kind give status 2, and nothing on stdout.
 func TestCompileErrors(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	for _, tc := range []struct{ line, want string }{
 		{"--attach|fentri|vfs_read", "ksnoop: --attach is \"fentri\": did you mean \"fentry\"? it must be fentry, kprobe, kprobe.multi or kprobe.session\n"},
 		{"--attach|tracepoint|vfs_read", "ksnoop: --attach is \"tracepoint\": it must be fentry, kprobe, kprobe.multi or kprobe.session\n"},
@@ -58,18 +62,18 @@ func TestCompileErrors(t *testing.T) {
 		{"--attach|fentry|vfs_print(fmt)|tp:tick", "ksnoop: attach fentry to vfs_print: fentry refuses a variable number of arguments\n"},
 		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
 			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
-		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\nksnoop: if infos was to be a command: did you mean 'info'?\n"},
+		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\nksnoop: if infos was meant as a command: did you mean 'info'?\n"},
 	} {
 		status, stdout, stderr := ksnoop(t, types, "compile|"+tc.line)
-		require.Equal(t, exitUsage, status, tc.line)
+		require.Equal(t, exit.Usage, status, tc.line)
 		require.Equal(t, tc.want, stderr, tc.line)
 		require.Empty(t, stdout)
 	}
 }
 
-// What became of globs is said on stderr.
+// TestCompileNotes verifies that stderr tells which functions of globs are left out.
 func TestCompileNotes(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	for line, want := range map[string]string{
 		"vfs_*(file)":            "ksnoop: vfs_*: 2 functions are traced, 2 left out (1: it has a signature that BTF does not describe: parameter x: type *btf.Fwd: type is unsized; 1: it has no argument 'file')\n",
 		"vfs_r*":                 "ksnoop: vfs_r*: 1 function is traced\n",
@@ -82,11 +86,4 @@ func TestCompileNotes(t *testing.T) {
 		require.Zero(t, status, stderr)
 		require.Equal(t, want, stderr, line)
 	}
-}
-
-func TestLeftOut(t *testing.T) {
-	require.Empty(t, leftOut(nil))
-	require.Equal(t, "3 left out: a", leftOut(map[string]int{"a": 3}))
-	require.Equal(t, "15 left out (5: e; 4: d; 3: b; 1: a; 2 for other reasons)",
-		leftOut(map[string]int{"a": 1, "b": 3, "c": 1, "d": 4, "e": 5, "f": 1}))
 }

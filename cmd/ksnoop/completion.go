@@ -1,70 +1,83 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/complete"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 )
 
-// completeWord is the command that the shells' scripts run for a word:
+// completeWord is the hidden command that the shells' scripts run to complete a word:
 //
-//	ksnoop __complete -- WORDS            what the last of them may become
-//	ksnoop __complete --bash BREAKS LINE  the same in bash, which takes words apart at some characters
+//	ksnoop __complete -- WORDS            completes the last word
+//	ksnoop __complete --bash BREAKS LINE  does so for bash, which splits words at the characters BREAKS
 //
-// The first line of its output says what the others are (see [answerKind]); each
-// is a word, a tab and a note.
+// The first line of its output is the kind of the other lines (answerKind of package
+// complete); each of these is a word, a tab and a note.
 const completeWord = "__complete"
 
-var (
-	//go:embed completion/ksnoop.bash
-	bashScript string
-	//go:embed completion/ksnoop.zsh
-	zshScript string
-	//go:embed completion/ksnoop.fish
-	fishScript string
-)
-
-func completionCommand() *subcommand {
-	return &subcommand{
-		name:     "completion",
-		usage:    "print a script that lets a shell complete words",
-		operands: "bash|zsh|fish",
-		description: `Commands, options and their values are completed, and the names of functions, arguments, members and tracepoints
+func completionCommand(e *environment) *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a completion script for a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: `Commands, options and their values are completed, and the names of functions, arguments, members and tracepoints
 in specs, with quotes around them or not:
 
    source <(ksnoop completion bash)                                             in ~/.bashrc
    ksnoop completion zsh > ~/.zfunc/_ksnoop                                     a directory of $fpath
    ksnoop completion fish > ~/.config/fish/completions/ksnoop.fish`,
-		run: completion,
+		Action: func(c *cli.Context) error {
+			operands := allWords(c)
+			if len(operands) == 0 {
+				return noOperand("completion")
+			}
+			script := complete.Scripts[operands[0]]
+			if script == "" || len(operands) > 1 {
+				return exit.UnknownName("completion", strings.Join(operands, " "), []string{"bash", "zsh", "fish"})
+			}
+			if _, err := io.WriteString(e.Out, script); err != nil {
+				return fmt.Errorf("write the script: %w", err)
+			}
+			return nil
+		},
 	}
 }
 
-// completion prints the script of a shell.
-func completion(c *invocation) error {
-	script := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[c.operands[0]]
-	if script == "" || len(c.operands) > 1 {
-		return unknownName("completion", strings.Join(c.operands, " "), []string{"bash", "zsh", "fish"})
+func completeCommand(e *environment) *cli.Command {
+	return &cli.Command{
+		Name:            completeWord,
+		Hidden:          true,
+		SkipFlagParsing: true,
+		Action: func(c *cli.Context) error {
+			var commands []*complete.Command
+			for _, command := range c.App.VisibleCommands() {
+				commands = append(commands, &complete.Command{
+					Name: command.Name, Usage: command.Usage, Operands: command.ArgsUsage, Options: completeOptions(command.Flags),
+				})
+			}
+			return complete.New(commands, completeOptions(c.App.Flags)).Answer(c.Args().Slice(), e.Out)
+		},
 	}
-	if _, err := io.WriteString(c.stdout, script); err != nil {
-		return fmt.Errorf("write the script: %w", err)
-	}
-	return nil
 }
 
-// printCompletions answers a shell. What cannot be completed is no error.
-func printCompletions(args []string, w io.Writer) error {
-	var a answer
-	switch {
-	case len(args) > 0 && args[0] == "--":
-		a = complete(running{}, args[1:])
-	case len(args) == 3 && args[0] == "--bash":
-		a = completeBash(running{}, args[1], args[2])
+// completeOptions returns a description of each option.
+func completeOptions(flags []cli.Flag) (all []complete.Option) {
+	for _, f := range flags {
+		o := complete.Option{
+			Option: getopt.Option{Name: f.Names()[0], TakesValue: takesValue(f)},
+			Usage:  f.(cli.DocGenerationFlag).GetUsage(),
+			Hidden: !f.(cli.VisibleFlag).IsVisible(),
+		}
+		if names := f.Names(); len(names) > 1 {
+			o.Short = names[1]
+		}
+		all = append(all, o)
 	}
-	text := []byte(string(a.kind) + "\n")
-	for _, c := range a.candidates {
-		text = append(append(append(append(text, c.text...), '\t'), c.note...), '\n')
-	}
-	_, err := w.Write(text)
-	return err
+	return all
 }

@@ -3,15 +3,21 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// Keys that are typed in a shell, and the arguments that ksnoop gets then.
+// typedLines are keys that are typed in a shell, with the arguments that ksnoop
+// receives then.
 var typedLines = []struct {
 	keys, want string
-	bash       bool // with parentheses that other shells would obey
+	bash       bool // with parentheses that have a meaning in other shells
 }{
 	{keys: "ksnoop compile --btf btf 'vfs_read(fi\t->fl\t,re\t)'\n", want: "<compile><--btf><btf><vfs_read(file->flags,return)>"},
 	{keys: "ksnoop compile --btf btf 'vfs_read(count, fi\t->po\t > 3)'\n", want: "<compile><--btf><btf><vfs_read(count, file->pos > 3)>"},
@@ -27,8 +33,8 @@ var typedLines = []struct {
 	{keys: "ksnoop vfs_read -- mkfif\tx\n", want: "<vfs_read><--><mkfifo><x>"},
 }
 
-// The scripts complete what is typed in the real shells. make test installs those
-// that are missing, where it can; elsewhere they are left out.
+// TestShells verifies completion in the real shells. make test installs missing
+// shells where it can; otherwise they are skipped.
 func TestShells(t *testing.T) {
 	for _, sh := range []struct {
 		args  []string
@@ -52,7 +58,7 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// needProgram skips a test without a program; with CI=true its absence is a
+// needProgram skips a test if a program is missing; with CI=true that is a
 // failure.
 func needProgram(t *testing.T, name string) {
 	if _, err := exec.LookPath(name); err == nil {
@@ -64,7 +70,7 @@ func needProgram(t *testing.T, name string) {
 	t.Skipf("there is no %s: make deps installs it", name)
 }
 
-// A script is printed for each shell, and for no other.
+// TestCompletion verifies that a script is printed for each shell, and for no other.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		status, stdout, stderr := runLine("completion", shell)
@@ -73,7 +79,7 @@ func TestCompletion(t *testing.T) {
 		require.Contains(t, stdout, completeWord)
 	}
 	for args, want := range map[string]string{
-		"":     "ksnoop: completion is for a shell: name it, as in ksnoop completion bash (ksnoop help completion explains more)\n",
+		"":     "ksnoop: completion needs the name of a shell, as in ksnoop completion bash (ksnoop help completion explains more)\n",
 		"fsih": "ksnoop: completion is \"fsih\": did you mean \"fish\"? it must be bash, zsh or fish\n",
 	} {
 		line := []string{"completion"}
@@ -81,8 +87,112 @@ func TestCompletion(t *testing.T) {
 			line = append(line, args)
 		}
 		status, stdout, stderr := runLine(line...)
-		require.Equal(t, exitUsage, status)
+		require.Equal(t, exit.Usage, status)
 		require.Empty(t, stdout)
 		require.Equal(t, want, stderr)
+	}
+}
+
+// completed returns the completions of the last word of a command line.
+func completed(t *testing.T, line string) string {
+	status, stdout, stderr := runLine(append([]string{completeWord, "--"}, strings.Split(line, " ")...)...)
+	require.Zero(t, status)
+	require.Empty(t, stderr)
+	kind, rest, _ := strings.Cut(stdout, "\n")
+	var words []string
+	for candidate := range strings.Lines(rest) {
+		word, _, _ := strings.Cut(candidate, "\t")
+		words = append(words, word)
+	}
+	return strings.TrimSpace(kind + ": " + strings.Join(words, " | "))
+}
+
+// TestCompleteCommands verifies that completion takes commands and options from the
+// commands themselves.
+func TestCompleteCommands(t *testing.T) {
+	all := strings.Join(commandNames(newApp(&environment{})), " | ")
+	for line, want := range map[string]string{
+		"":                         "words: " + all,
+		"li":                       "words: list",
+		"--att":                    "words: --attach",
+		"--attach=kprobe.":         "words: --attach=kprobe.multi | --attach=kprobe.session",
+		"-o ":                      "words: " + strings.Join(render.Formats, " | "),
+		"dump -o ":                 "words: text | json",
+		"doctor -o ":               "words: text | json",
+		"doctor ":                  "words:",
+		"doctor --s":               "words: --self-test",
+		"--time ":                  "words: mono | wall | delta",
+		"--color a":                "words: auto | always",
+		"--btf ":                   "files:",
+		"-f ":                      "files:",
+		"test ":                    "files:",
+		"test tcp.probes -- mkf":   "command:",
+		"check ":                   "files:",
+		"--cgroup ":                "directories:",
+		"list --kernel-features 6": "words: 6.1 | 6.12 | 6.18",
+		"vfs_read -- ls -":         "command:",
+		"help sp":                  "words: spec",
+		"completion ":              "words: bash | zsh | fish",
+		"info --pi":                "words:",
+	} {
+		require.Equal(t, want, completed(t, line), line)
+	}
+}
+
+// TestChoices verifies that an option accepts the values that its help lists.
+func TestChoices(t *testing.T) {
+	types := fixture.Write(t)
+	for option, line := range map[string]string{"attach": "compile|vfs_read", "kernel-features": "list|vfs_read", "color": "list|vfs_read"} {
+		_, choices, _ := strings.Cut(completed(t, strings.Split(line, "|")[0]+" --"+option+" "), ": ")
+		require.Greater(t, strings.Count(choices, "|"), 1, option)
+		for choice := range strings.SplitSeq(choices, " | ") {
+			status, _, stderr := ksnoop(t, types, line+"|--"+option+"="+choice)
+			require.Zero(t, status, stderr)
+		}
+	}
+}
+
+// TestCompleteCommand verifies that the hidden command always succeeds, and prints
+// no errors.
+func TestCompleteCommand(t *testing.T) {
+	types := fixture.Write(t)
+	for _, tc := range []struct{ args, want string }{
+		{"--|compile|--btf|" + types + "|vfs_read(file->po", "parts\nvfs_read(file->pos\tlong\nvfs_read(file->pos,\tlong\nvfs_read(file->pos)\tlong\n"},
+		{"--bash| '|ksnoop list --btf " + types + " vfs_r", "words\nvfs_read\t\n"},
+		{"--|compile|--btf|/dev/null|vfs", "parts\n"},
+		{"--", "words\ntrace\t"},
+		{"", "\n"},
+	} {
+		status, stdout, stderr := runLine(append([]string{completeWord}, strings.Split(tc.args, "|")...)...)
+		require.Zero(t, status)
+		require.Empty(t, stderr)
+		require.True(t, strings.HasPrefix(stdout, tc.want), stdout)
+	}
+}
+
+// TestCompleteTypes verifies that types are completed where they are looked up.
+func TestCompleteTypes(t *testing.T) {
+	types := fixture.Write(t, infoTypes()...)
+	for args, want := range map[string]string{
+		"info|--btf|" + types + "|struct pa":            "words: struct packet",
+		"info|--btf|" + types + "|atomic":               "words: atomic_t",
+		"info|--btf|" + types + "|vfs_r":                "words: vfs_read",
+		"list|--btf|" + types + "|--takes|struct pack":  "parts: struct packet | struct packet *",
+		"list|--btf|" + types + "|--takes=struct pack":  "parts: --takes=struct packet | --takes=struct packet *",
+		"list|--btf|" + types + "|--takes|enum m|vfs_r": "words: vfs_read",
+		"list|-o|":    "words: text | json",
+		"compile|-o|": "words: text | json",
+		"info|-o|j":   "words: json",
+	} {
+		status, stdout, stderr := runLine(append([]string{completeWord, "--"}, strings.Split(args, "|")...)...)
+		require.Zero(t, status)
+		require.Empty(t, stderr)
+		kind, rest, _ := strings.Cut(stdout, "\n")
+		var words []string
+		for candidate := range strings.Lines(rest) {
+			word, _, _ := strings.Cut(candidate, "\t")
+			words = append(words, word)
+		}
+		require.Equal(t, want, kind+": "+strings.Join(words, " | "), args)
 	}
 }

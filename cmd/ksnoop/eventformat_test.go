@@ -4,12 +4,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// What info says of the events of lines, and between them of functions.
+// TestEventFormat covers what info prints for kprobe_events lines, with functions
+// between them.
 func TestEventFormat(t *testing.T) {
-	types := writeKernel(t)
-	const common = commonFields
+	types := fixture.Write(t)
+	const common = `format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+`
 	for _, tc := range []struct{ line, want string }{
 		{"info|f:g/read vfs_read", "name: read\n" + common + `	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
 
@@ -55,6 +64,7 @@ name: tk
 	field:s32 cpu;	offset:16;	size:4;	signed:1;
 
 print fmt: "(%lx) cpu=%d", REC->__probe_ip, REC->cpu
+
 int vfs_open(char *path, struct file *file);
 `},
 	} {

@@ -4,46 +4,46 @@ import (
 	"debug/elf"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// FuzzTypes: any bytes taken for types give a sentence or an answer, soon.
+// FuzzTypes verifies that any bytes as types give an error or an answer, in little
+// time.
 func FuzzTypes(f *testing.F) {
-	r := newRawFile()
-	r.integer("int", 4)
-	r.add(r.name("s"), rawStruct, 2, 16, r.name("a"), 1, 0, 0, 2, 64)
-	r.function("f", 2, 1)
-	kernel, err := readRawTypes(kernelTypes(f))
-	require.NoError(f, err)
+	r := fixture.NewRaw()
+	r.Integer("int", 4)
+	r.Add(r.Name("s"), fixture.Struct, 2, 16, r.Name("a"), 1, 0, 0, 2, 64)
+	r.Function("f", 2, 1)
+	kernel := fixture.ReadRaw(fixture.Types(f))
 	lines := []string{
 		"compile|*", "compile|--kernel-features|6.1|vfs_*(file->flags > 1, return)", "compile|f(a0.a, a0.x, a1:x)", "compile|tp:tick",
 		"list|*", "list|tp:*", "info|*", "dump|#1", "dump|#2", "dump|#3", "dump|#4", "dump|#5", "dump|--compact|--emit-zeroes|file",
 		"dump|-o|json|#6", "compile|vfs_read(count == on, (struct s *)file)", "compile|-s|vfs_open|vfs_read",
 	}
 	for i := range lines {
-		f.Add(kernel.types, kernel.strings, uint8(i))
-		f.Add(r.types, r.strings, uint8(i))
+		f.Add(kernel.Types, kernel.Strings, uint8(i))
+		f.Add(r.Types, r.Strings, uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, types, strings []byte, line uint8) {
-		file := &rawFile{types: types, strings: strings}
-		withTypes(t, file.bytes(), lines[int(line)%len(lines)], "\x01\xff\x00\x1b[2J and more than enough bytes for small types")
+		file := &fixture.Raw{Types: types, Strings: strings}
+		withTypes(t, file.Bytes(), lines[int(line)%len(lines)], "\x01\xff\x00\x1b[2J and more than enough bytes for small types")
 	})
 }
 
-// FuzzELF: any bytes taken for an ELF file with types give a sentence or an
+// FuzzELF verifies that any bytes as an ELF file with types give an error or an
 // answer.
 func FuzzELF(f *testing.F) {
-	f.Add(elfFile(".BTF", 0, kernelTypes(f)))
-	f.Add(elfFile(".BTF", elf.SHF_COMPRESSED, kernelTypes(f)))
+	f.Add(elfFile(".BTF", 0, fixture.Types(f)))
+	f.Add(elfFile(".BTF", elf.SHF_COMPRESSED, fixture.Types(f)))
 	f.Add(elfFile(".BFT", 0, nil))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		withTypes(t, append([]byte(elf.ELFMAG), file[min(len(file), len(elf.ELFMAG)):]...), "info|*", "")
 	})
 }
 
-// FuzzSpecs: any text taken for a spec gives a sentence or an answer.
+// FuzzSpecs verifies that any text as a spec gives an error or an answer.
 func FuzzSpecs(f *testing.F) {
-	raw := kernelTypes(f)
+	raw := fixture.Types(f)
 	for _, text := range []string{
 		"vfs_read(file->flags & 2, file, return < 0)", "vfs_*(file)", "tp:tick", "vfs_read((struct file *)count, *file)", "vfs_open(path ~ \"*[a-z]?\")",
 		"vfs_read if !(count > 4096 || $comm ~ \"c*\") && return == -EINTR", "vfs_read($kstack, $duration:d, count:x)", "*?*?*?", "x\x1b[2J\n",

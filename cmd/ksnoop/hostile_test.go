@@ -9,163 +9,167 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// Types that cannot be: what is said of them is one sentence, in little time.
+// TestHostileTypes verifies that impossible types give an error of one sentence, in
+// little time.
 func TestHostileTypes(t *testing.T) {
 	const compileF = "compile|f"
 	for _, tc := range []struct {
 		name  string
-		types func(r *rawFile)
+		types func(r *fixture.Raw)
 		line  string
 		want  string // in the output
 	}{
-		{"a chain of pointers that would take the whole stack", func(r *rawFile) {
+		{"a chain of pointers that would take the whole stack", func(r *fixture.Raw) {
 			for range 1_000_000 {
-				r.add(0, rawPtr, 0, r.number+2)
+				r.Add(0, fixture.Ptr, 0, r.Number+2)
 			}
-			r.add(0, rawPtr, 0, 0)
+			r.Add(0, fixture.Ptr, 0, 0)
 		}, compileF, "read the types of FILE: type #1: more than 20000 types need each other\n"},
-		{"a reference to nothing", func(r *rawFile) { r.add(0, rawPtr, 0, 77) }, compileF, "type #1: there is no type #77\n"},
-		{"a name outside", func(r *rawFile) { r.add(99, rawTypedef, 0, 0) }, compileF, "type #1: its name is at 99 of 1\n"},
-		{"a kind that is none", func(r *rawFile) { r.add(0, 31, 0, 0) }, compileF, "type #1: there is no kind 31\n"},
-		{"a megabyte of a name, a thousand times", func(r *rawFile) {
-			long := r.name(strings.Repeat("x", 1<<20))
+		{"a reference to nothing", func(r *fixture.Raw) { r.Add(0, fixture.Ptr, 0, 77) }, compileF, "type #1: there is no type #77\n"},
+		{"a name outside", func(r *fixture.Raw) { r.Add(99, fixture.Typedef, 0, 0) }, compileF, "type #1: its name is at 99 of 1\n"},
+		{"a kind that is none", func(r *fixture.Raw) { r.Add(0, 31, 0, 0) }, compileF, "type #1: there is no kind 31\n"},
+		{"a megabyte of a name, a thousand times", func(r *fixture.Raw) {
+			long := r.Name(strings.Repeat("x", 1<<20))
 			for range 1_000 {
-				r.add(long, rawTypedef, 0, 0)
+				r.Add(long, fixture.Typedef, 0, 0)
 			}
 		}, compileF, "the names have more than 64 MB\n"},
-		{"a file that is too large", func(r *rawFile) { r.strings = make([]byte, 40<<20) }, compileF, "there are more than 32 MB\n"},
-		{"types that go round in circles", func(r *rawFile) {
-			r.add(r.name("loop"), rawTypedef, 0, 2)
-			r.add(0, rawConst, 0, 1)
-			r.add(0, rawArray, 0, 0, 3, 3, 7)
-			r.add(r.name("s"), rawStruct, 1, 8, 0, 4, 0)
-			r.add(r.name("u"), rawUnion, 1, 8, 0, 3, 0)
-			r.add(0, rawPtr, 0, 6)
-			r.add(0, rawProto, 1, 7, r.name("p"), 7)
+		{"a file that is too large", func(r *fixture.Raw) { r.Strings = make([]byte, 40<<20) }, compileF, "there are more than 32 MB\n"},
+		{"types that go round in circles", func(r *fixture.Raw) {
+			r.Add(r.Name("loop"), fixture.Typedef, 0, 2)
+			r.Add(0, fixture.Const, 0, 1)
+			r.Add(0, fixture.Array, 0, 0, 3, 3, 7)
+			r.Add(r.Name("s"), fixture.Struct, 1, 8, 0, 4, 0)
+			r.Add(r.Name("u"), fixture.Union, 1, 8, 0, 3, 0)
+			r.Add(0, fixture.Ptr, 0, 6)
+			r.Add(0, fixture.Proto, 1, 7, r.Name("p"), 7)
 			for i := range uint32(7) {
-				r.function(fmt.Sprintf("f%d", i), i+1)
+				r.Function(fmt.Sprintf("f%d", i), i+1)
 			}
 		}, "compile|f*", "ksnoop: f*: "},
-		{"a structure in itself", func(r *rawFile) {
-			r.add(r.name("s"), rawStruct, 2, 16, 0, 1, 0, 0, 1, 64)
-			r.function("f", 1)
+		{"a structure in itself", func(r *fixture.Raw) {
+			r.Add(r.Name("s"), fixture.Struct, 2, 16, 0, 1, 0, 0, 1, 64)
+			r.Function("f", 1)
 		}, "compile|f(a0.x)", "struct s has no member 'x'"},
-		{"2^100 ways to a member", func(r *rawFile) {
-			r.integer("int", 4)
+		{"2^100 ways to a member", func(r *fixture.Raw) {
+			r.Integer("int", 4)
 			last := uint32(1)
 			for range 100 {
-				last = r.add(0, rawStruct, 2, 8, 0, last, 0, 0, last, 0)
+				last = r.Add(0, fixture.Struct, 2, 8, 0, last, 0, 0, last, 0)
 			}
-			r.function("f", r.add(0, rawPtr, 0, last))
+			r.Function("f", r.Add(0, fixture.Ptr, 0, last))
 		}, "compile|f(a0->x)", "has no member 'x'"},
-		{"2^100 ways to a member of an argument", func(r *rawFile) {
-			last := r.integer("int", 4)
+		{"2^100 ways to a member of an argument", func(r *fixture.Raw) {
+			last := r.Integer("int", 4)
 			for range 100 {
-				last = r.add(0, rawStruct, 2, 8, 0, last, 0, 0, last, 0)
+				last = r.Add(0, fixture.Struct, 2, 8, 0, last, 0, 0, last, 0)
 			}
-			r.function("f", last)
+			r.Function("f", last)
 		}, "compile|f(a0.x)", "has no member 'x'"},
-		{"2^100 ways to a number of 16 bytes, on arm64", func(r *rawFile) {
-			last := r.integer("int", 4)
-			r.add(r.name("pt_regs"), rawStruct, 1, 336, r.name("pstate"), last, 8*264)
+		{"2^100 ways to a number of 16 bytes, on arm64", func(r *fixture.Raw) {
+			last := r.Integer("int", 4)
+			r.Add(r.Name("pt_regs"), fixture.Struct, 1, 336, r.Name("pstate"), last, 8*264)
 			for range 100 {
-				last = r.add(0, rawStruct, 2, 16, 0, last, 0, 0, last, 0)
+				last = r.Add(0, fixture.Struct, 2, 16, 0, last, 0, 0, last, 0)
 			}
-			r.function("f", last)
+			r.Function("f", last)
 		}, "compile|f(a0.x)", "has no member 'x'"},
-		{"2^40 values", func(r *rawFile) {
-			last := r.integer("int", 4)
+		{"2^40 values", func(r *fixture.Raw) {
+			last := r.Integer("int", 4)
 			for range 40 {
-				last = r.add(r.name("s"), rawStruct, 2, 8, r.name("a"), last, 0, r.name("b"), last, 0)
+				last = r.Add(r.Name("s"), fixture.Struct, 2, 8, r.Name("a"), last, 0, r.Name("b"), last, 0)
 			}
 		}, "dump|#41", "type too large\n"},
-		{"too many bytes of names in casts", func(r *rawFile) {
-			long := r.name(strings.Repeat("x", 500))
-			typedef := r.add(long, rawTypedef, 0, r.integer("int", 4)+1)
+		{"too many bytes of names in casts", func(r *fixture.Raw) {
+			long := r.Name(strings.Repeat("x", 500))
+			typedef := r.Add(long, fixture.Typedef, 0, r.Integer("int", 4)+1)
 			var params, members []uint32
 			for range 900 {
 				params = append(params, long, typedef)
 			}
-			proto := r.add(0, rawProto, 900, 0, params...)
+			proto := r.Add(0, fixture.Proto, 900, 0, params...)
 			for i := range uint32(2000) {
-				members = append(members, long, r.add(0, rawPtr, 0, proto), 64*i)
+				members = append(members, long, r.Add(0, fixture.Ptr, 0, proto), 64*i)
 			}
-			r.add(r.name("s"), rawStruct, 2000, 16000, members...)
+			r.Add(r.Name("s"), fixture.Struct, 2000, 16000, members...)
 		}, "dump|s", "type too large\n"},
-		{"an array of 2^64 bytes", func(r *rawFile) {
-			r.integer("char", 1)
-			r.add(0, rawArray, 0, 0, 1, 1, 1<<32-1)
-			r.add(0, rawArray, 0, 0, 2, 1, 1<<32-1)
-			r.add(r.name("big"), rawTypedef, 0, 3)
+		{"an array of 2^64 bytes", func(r *fixture.Raw) {
+			r.Integer("char", 1)
+			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<32-1)
+			r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<32-1)
+			r.Add(r.Name("big"), fixture.Typedef, 0, 3)
 		}, "dump|big", "type too large\n"},
-		{"an argument of 4 GB", func(r *rawFile) {
-			r.function("f", r.add(r.name("s"), rawStruct, 0, 1<<32-1))
+		{"an argument of 4 GB", func(r *fixture.Raw) {
+			r.Function("f", r.Add(r.Name("s"), fixture.Struct, 0, 1<<32-1))
 		}, compileF, "parameter a0: its 4294967295 bytes do not fit on a stack"},
-		{"an argument of 2^62 bytes", func(r *rawFile) {
-			r.integer("char", 1)
-			r.add(0, rawArray, 0, 0, 1, 1, 1<<31)
-			r.function("f", r.add(0, rawArray, 0, 0, 2, 1, 1<<31))
+		{"an argument of 2^62 bytes", func(r *fixture.Raw) {
+			r.Integer("char", 1)
+			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<31)
+			r.Function("f", r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<31))
 		}, compileF, "parameter a0: its 4611686018427387904 bytes do not fit on a stack"},
-		{"65,535 arguments", func(r *rawFile) {
-			r.function("f", bytesOf(65535, r.integer("int", 4))...)
+		{"65,535 arguments", func(r *fixture.Raw) {
+			r.Function("f", bytesOf(65535, r.Integer("int", 4))...)
 		}, compileF, "it has 65535 parameters, and 255 is the limit"},
-		{"an enum of 16 bytes", func(r *rawFile) {
-			r.function("f", r.add(r.name("e"), rawEnum, 0, 16))
+		{"an enum of 16 bytes", func(r *fixture.Raw) {
+			r.Function("f", r.Add(r.Name("e"), fixture.Enum, 0, 16))
 		}, "compile|f(a0 > 1)", "cannot be compared"},
-		{"an enum of 3 bytes", func(r *rawFile) {
-			r.function("f", r.add(r.name("e"), rawEnum, 0, 3))
+		{"an enum of 3 bytes", func(r *fixture.Raw) {
+			r.Function("f", r.Add(r.Name("e"), fixture.Enum, 0, 3))
 		}, "compile|f(a0)", "enum e"},
-		{"an integer of 4 GB", func(r *rawFile) {
-			r.function("f", r.add(0, rawPtr, 0, r.integer("int", 1<<32-1)))
+		{"an integer of 4 GB", func(r *fixture.Raw) {
+			r.Function("f", r.Add(0, fixture.Ptr, 0, r.Integer("int", 1<<32-1)))
 		}, "compile|f(*a0)", "the first 4096 bytes of 4294967295"},
-		{"a member far away", func(r *rawFile) {
-			r.integer("char", 1)
-			r.add(0, rawArray, 0, 0, 1, 1, 1<<30)
-			r.add(0, rawArray, 0, 0, 2, 1, 1<<30)
-			r.function("f", r.add(0, rawPtr, 0, 3))
+		{"a member far away", func(r *fixture.Raw) {
+			r.Integer("char", 1)
+			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<30)
+			r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<30)
+			r.Function("f", r.Add(0, fixture.Ptr, 0, 3))
 		}, "compile|f((*a0)[1][1073741823])", "more than a gigabyte away"},
-		{"many functions of one name", func(r *rawFile) {
-			r.integer("int", 4)
-			name := r.name("f")
+		{"many functions of one name", func(r *fixture.Raw) {
+			r.Integer("int", 4)
+			name := r.Name("f")
 			for i := range uint32(2000) {
-				proto := r.add(0, rawProto, 1, 0, r.name(fmt.Sprintf("a%d", i)), 1)
-				r.add(name, rawFunc, 1, proto)
+				proto := r.Add(0, fixture.Proto, 1, 0, r.Name(fmt.Sprintf("a%d", i)), 1)
+				r.Add(name, fixture.Func, 1, proto)
 			}
 		}, compileF, "f is in BTF with more than 100 prototypes"},
-		{"many types of one name", func(r *rawFile) {
-			name := r.name("twin")
+		{"many types of one name", func(r *fixture.Raw) {
+			name := r.Name("twin")
 			for i := range uint32(2000) {
-				r.add(name, rawStruct, 0, i)
+				r.Add(name, fixture.Struct, 0, i)
 			}
 		}, "dump|twin", "there are 2000 types \"twin\": #1 is struct twin of 0 bytes, "},
-		{"too many types of one name", func(r *rawFile) {
+		{"too many types of one name", func(r *fixture.Raw) {
 			for i := range 3000 {
-				r.add(r.name(fmt.Sprintf("f___%d", i)), rawTypedef, 0, 0)
+				r.Add(r.Name(fmt.Sprintf("f___%d", i)), fixture.Typedef, 0, 0)
 			}
 		}, compileF, "type #2001: more than 2000 types are called \"f\"\n"},
-		{"functions whose names begin with the mark of a flavour", func(r *rawFile) {
+		{"functions whose names begin with the mark of a flavour", func(r *fixture.Raw) {
 			for i := range 2000 {
-				r.function(fmt.Sprintf("___%d", i))
+				r.Function(fmt.Sprintf("___%d", i))
 			}
 		}, "compile|*", "*: 2000 functions are traced"},
-		{"many functions", func(r *rawFile) {
-			proto := r.add(0, rawProto, 0, 0)
+		{"many functions", func(r *fixture.Raw) {
+			proto := r.Add(0, fixture.Proto, 0, 0)
 			for i := range 50_000 {
-				r.add(r.name(fmt.Sprintf("f%d", i)), rawFunc, 1, proto)
+				r.Add(r.Name(fmt.Sprintf("f%d", i)), fixture.Func, 1, proto)
 			}
 		}, "compile|*", "'*' means 50000 functions, and 16384 is the limit\n"},
-		{"long names that are nearly one", func(r *rawFile) {
+		{"long names that are nearly one", func(r *fixture.Raw) {
 			for i := range 60_000 {
-				r.add(r.name(fmt.Sprintf("%0500d", i)), rawTypedef, 0, 0)
+				r.Add(r.Name(fmt.Sprintf("%0500d", i)), fixture.Typedef, 0, 0)
 			}
 		}, "dump|" + strings.Repeat("1", 500), "there is no type"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRawFile()
+			r := fixture.NewRaw()
 			tc.types(r)
-			_, stdout, stderr := withTypes(t, r.bytes(), tc.line, "")
+			_, stdout, stderr := withTypes(t, r.Bytes(), tc.line, "")
 			stderr = regexp.MustCompile(`of /\S+/btf:`).ReplaceAllString(stderr, "of FILE:")
 			text := stdout + stderr
 			require.Contains(t, text, tc.want)
@@ -174,32 +178,33 @@ func TestHostileTypes(t *testing.T) {
 	}
 }
 
-// A name in the types may hold anything: escapes, line ends, half characters.
+// evilName shows that a name in the types may hold anything: escapes, line ends,
+// incomplete characters.
 const evilName = "evil\x1b[2J\n\rx\x9b31m\u009b\u202e\xff"
 
-// Names of types reach the output without what a terminal would obey, and on
-// their line.
+// TestHostileNames verifies that names of types are printed without control
+// characters, and on one line.
 func TestHostileNames(t *testing.T) {
-	r := newRawFile()
-	evil := r.name(evilName)
-	integer := r.add(evil, rawInt, 0, 4, 1<<24|32)
-	enum := r.add(evil, rawEnum, 1, 4, evil, 1)
-	members := []uint32{evil, integer, 0, r.name("mode"), enum, 32, r.name("mood"), r.add(evil, rawTypedef, 0, integer), 64}
-	record := r.add(evil, rawStruct, 3, 12, members...)
-	pointer := r.add(0, rawPtr, 0, record)
+	r := fixture.NewRaw()
+	evil := r.Name(evilName)
+	integer := r.Add(evil, fixture.Int, 0, 4, 1<<24|32)
+	enum := r.Add(evil, fixture.Enum, 1, 4, evil, 1)
+	members := []uint32{evil, integer, 0, r.Name("mode"), enum, 32, r.Name("mood"), r.Add(evil, fixture.Typedef, 0, integer), 64}
+	record := r.Add(evil, fixture.Struct, 3, 12, members...)
+	pointer := r.Add(0, fixture.Ptr, 0, record)
 	function := func(name, param uint32) {
-		r.add(name, rawFunc, 1, r.add(0, rawProto, 2, integer, param, pointer, r.name("x"), enum))
+		r.Add(name, fixture.Func, 1, r.Add(0, fixture.Proto, 2, integer, param, pointer, r.Name("x"), enum))
 	}
-	function(r.name("f"), r.name("a"))
-	function(r.name("g"), evil)
+	function(r.Name("f"), r.Name("a"))
+	function(r.Name("g"), evil)
 	function(evil, evil)
-	function(r.name("twice"), r.name("a"))
-	r.add(r.name("twice"), rawFunc, 1, r.add(0, rawProto, 1, 0, evil, record))
-	r.add(r.name("h"), rawFunc, 1, r.add(0, rawProto, 1, 0, r.name("x"), r.integer("long", 8)))
-	forward := r.add(evil, 7, 0, 0)
-	r.add(r.name("broken"), rawFunc, 1, r.add(0, rawProto, 1, 0, evil, forward))
-	r.add(evil, rawSection, 1, 4, r.add(evil, rawVar, 0, integer, 0), 0, 4)
-	raw := r.bytes()
+	function(r.Name("twice"), r.Name("a"))
+	r.Add(r.Name("twice"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, evil, record))
+	r.Add(r.Name("h"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, r.Name("x"), r.Integer("long", 8)))
+	forward := r.Add(evil, 7, 0, 0)
+	r.Add(r.Name("broken"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, evil, forward))
+	r.Add(evil, fixture.Section, 1, 4, r.Add(evil, fixture.Var, 0, integer, 0), 0, 4)
+	raw := r.Bytes()
 	for _, line := range []string{
 		"compile|f", "compile|g", "compile|*", "compile|f(a->mode, a->mood > 1)", "compile|f(a->mude)", "compile|f(x == 99999999999)",
 		"compile|f(x == evil)", "compile|*(x > 99999999999)", "compile|f((struct evil)a)", "compile|twice", "compile|broken", "compile|bro*", "compile|f if a == 1",
@@ -207,7 +212,7 @@ func TestHostileNames(t *testing.T) {
 		"check|f(a->mude)", "check|evil", "check|*", "check|f(x == 99999999999)", "check|twice", "check|broken|f(y)", "check|-o|ktap|f(y)|evil", "check|-o|json|f(y)",
 		"check|-o|junit|f(y)", "check|-o|github|f(y)", "check|\x1b[2J",
 		"list|*", "list|f", "list|broken", "list|tw*", "info|*", "info|f", "info|broken", "info|nothing",
-		"dump|#4", "dump|#1", "dump|#2", "dump|evil", "dump|#5", "dump|--compact|#4", "dump|-o|json|#4", fmt.Sprintf("dump|#%d", r.number),
+		"dump|#4", "dump|#1", "dump|#2", "dump|evil", "dump|#5", "dump|--compact|#4", "dump|-o|json|#4", fmt.Sprintf("dump|#%d", r.Number),
 		"compile|\x1b[2J", "info|\u202ef", "compile|f(a == \x9b)", "list|\xff", "dump|\x1b]0;x\a", "compile|--attach|\x1b[2J|f",
 		"compile|--no-\x1b[2J|f", "compile|-\x9b|f", "compile|--btf|\x1b[2J\n|f", "dump|-o|\x1b|#1", "dump|--indent|\x1b|#1",
 	} {
@@ -219,9 +224,10 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Specs of any length have an end, and what is too much of something is said.
+// TestHostileSpecs verifies that specs of any length are handled in finite time, and
+// that limits are reported.
 func TestHostileSpecs(t *testing.T) {
-	raw := kernelTypes(t)
+	raw := fixture.Types(t)
 	repeat := func(part string, n int, between string) string {
 		var parts []string
 		for i := range n {
@@ -260,9 +266,9 @@ func TestHostileSpecs(t *testing.T) {
 	require.Contains(t, stdout, "and 1995 more", stderr)
 }
 
-// The types may be in a section of an ELF file, which may be broken, too.
+// TestELF covers types in a section of an ELF file, which may be broken, too.
 func TestELF(t *testing.T) {
-	raw := kernelTypes(t)
+	raw := fixture.Types(t)
 	bpf := elfFile(".BTF", 0, raw)
 	bpf[18] = byte(elf.EM_BPF)
 	compressedNames := elfFile(".BTF", 0, raw)
@@ -285,6 +291,6 @@ func TestELF(t *testing.T) {
 		require.Contains(t, stdout+stderr, tc.want)
 	}
 	status, _, stderr := withTypes(t, raw, "info|--btf|/dev/zero|vfs_read", "")
-	require.Equal(t, exitFailure, status)
+	require.Equal(t, exit.Failure, status)
 	require.Equal(t, "ksnoop: read the types of /dev/zero: there are more than 32 MB\n", stderr)
 }

@@ -9,29 +9,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/e2e/jq"
 )
 
-// jqExample matches a command of the documentation and what it prints, up to
-// the end of the block.
+// jqExample matches a command of the documentation and its output, up to the end of
+// the block.
 var jqExample = regexp.MustCompile("(?s)```\n\\$ jq ((?:-\\w+ )*)'([^']*)' (\\w+\\.json)\n(.*?)```\n")
 
 // jsonLine matches a line of JSON in the documentation.
 var jsonLine = regexp.MustCompile("(?s)```json\n(.*?)```\n")
 
-// The lines of the reference are as the schema says.
+// TestJSONLines verifies that the lines of the reference match the schema.
 func TestJSONLines(t *testing.T) {
 	text, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	matches := jsonLine.FindAllSubmatch(text, -1)
 	require.NotEmpty(t, matches)
 	for _, m := range matches {
-		require.NoError(t, strictSchema(t, "trace").Lines(string(m[1])))
+		require.NoError(t, fixture.Schema(t, "trace").Lines(string(m[1])))
 	}
 }
 
-// Every jq example of the reference prints what stands there, from lines that
-// ksnoop printed on a real kernel.
+// TestJQExamples verifies that every jq example of the reference prints the
+// documented output, from lines that ksnoop printed on a real kernel.
 func TestJQExamples(t *testing.T) {
 	const doc = "../../docs/json.md"
 	text, err := os.ReadFile(doc)
@@ -39,7 +40,7 @@ func TestJQExamples(t *testing.T) {
 	matches := jqExample.FindAllSubmatch(text, -1)
 	require.Equal(t, strings.Count(string(text), "$ jq "), len(matches), "a jq example is not understood")
 	require.Greater(t, len(matches), 9)
-	lines := strictSchema(t, "trace")
+	lines := fixture.Schema(t, "trace")
 	for _, m := range matches {
 		input, err := os.ReadFile(filepath.Join("testdata", string(m[3])))
 		require.NoError(t, err)

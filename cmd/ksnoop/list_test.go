@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// What list and info say of functions and tracepoints.
+// TestListAndInfo covers what list and info print for functions and tracepoints.
 func TestListAndInfo(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	for _, tc := range []struct{ line, want string }{
 		{"info|vfs_read|tp:tick", "long vfs_read(struct file *file, long count);\ntp:tick(int cpu);\n"},
 		{"info|vfs_[or]*|-d|-p|1", "int vfs_open(char *path, struct file *file);\nlong vfs_read(struct file *file, long count);\n"},
@@ -29,15 +32,15 @@ fentry+fexit      long vfs_read(struct file *file, long count);
 }
 
 func TestListErrors(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	for line, want := range map[string]string{
 		"list|vfs_raed": "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n",
-		"list|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  those of a module take its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
+		"list|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  functions of a module need its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
 		"list|tp:tock":  "ksnoop: there is no tracepoint tock in this kernel\n  tp:tock\n     ^^^^\n  did you mean 'tp:tick'?\n",
-		"info|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  those of a module take its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
+		"info|zz_*":     "ksnoop: no function of this kernel matches 'zz_*'\n  zz_*\n  ^^^^\n  functions of a module need its name: MODULE:zz_*; tracepoints are tp:zz_*\n",
 	} {
 		status, stdout, stderr := ksnoop(t, types, line)
-		require.Equal(t, exitUsage, status, line)
+		require.Equal(t, exit.Usage, status, line)
 		require.Equal(t, want, stderr, line)
 		require.Empty(t, stdout)
 	}

@@ -4,74 +4,72 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
-	"syscall"
 
-	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // version is set at link time.
 var version string
 
-// Exit statuses.
-const (
-	exitFailure = 1                          // at run time
-	exitUsage   = 2                          // a wrong command line or spec
-	exitPipe    = 128 + int(syscall.SIGPIPE) // the reader of stdout went away
-)
-
 func main() {
-	// Most of the heap is the kernel's types, read once: the default would
-	// let as much garbage gather again.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25)
+		thriftyAfterFirst()
 	}
-	os.Exit(run(os.Args, os.Stdin, newStdout(os.Stdout), os.Stderr))
+	os.Exit(ksnoopStatus(os.Args, os.Stdin, term.NewStdout(os.Stdout), os.Stderr))
 }
 
-// run executes a command line, with the program's name first, and is the exit
-// status.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	stdout, stderr = &plainWriter{w: stdout}, &plainWriter{w: stderr}
-	if err := execute(args, stdin, stdout, stderr); err != nil {
-		return fail(stderr, err)
+// thriftyAfterFirst lowers the limit of garbage after the first collection, which
+// happens at 4 MB. Most of a larger heap is the kernel's types, which are read once, and with
+// the default as much garbage again would be allowed. With the lower limit from the beginning,
+// collections of a heap of 1 MB would take a tenth of a start.
+func thriftyAfterFirst() {
+	type sentinel struct{ _ *byte }
+	runtime.AddCleanup(new(sentinel), func(percent int) { debug.SetGCPercent(percent) }, 25)
+}
+
+// ksnoopStatus executes a command line, with the program's name first, and returns
+// the exit status.
+func ksnoopStatus(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	e := &environment{own: run.Inherit(), Streams: term.Streams{In: stdin, Out: term.NewPlain(stdout), Err: term.NewPlain(stderr)}}
+	if err := e.execute(args[1:]); err != nil {
+		return e.fail(err)
 	}
 	return 0
 }
 
-// fail prints an error and returns the exit status that it means.
-func fail(stderr io.Writer, err error) int {
-	if ended := (statusError{}); errors.As(err, &ended) {
-		if ended.reason != nil {
-			printErrors(stderr, ended.reason)
-		}
-		return ended.status
+// fail prints an error and returns its exit status.
+func (e *environment) fail(err error) int {
+	status := exit.Failure
+	if ended := (exit.StatusError{}); errors.As(err, &ended) {
+		status, err = ended.Status, ended.Reason
+	} else if exit.IsUsage(err) {
+		status = exit.Usage
+	} else if errors.Is(err, term.ErrReaderGone) {
+		status = exit.Pipe
 	}
-	printErrors(stderr, err)
 	switch {
-	case isUsage(err):
-		return exitUsage
-	case errors.Is(err, errReaderGone):
-		return exitPipe
+	case err == nil:
+	case e.errorFormat == "json":
+		term.PrintJSONErrors(e.Err, err, status)
+	default:
+		term.PrintErrors(e.Err, err)
 	}
-	return exitFailure
+	return status
 }
 
-func execute(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	own := keepInherited()
-	if len(args) > 1 && args[1] == completeWord {
-		return printCompletions(args[2:], stdout)
-	}
-	do, c, err := readArgs(args[1:])
-	if err != nil {
+func (e *environment) execute(args []string) error {
+	err := runApp(args, e)
+	if !exit.IsUsage(err) || len(e.operands) == 0 {
 		return err
 	}
-	c.own, c.stdin, c.stdout, c.stderr = own, stdin, stdout, stderr
-	err = do(c)
-	if lost := lostQuotes(c.operands, redirectedTo(stdout)); lost != nil && isUsage(err) {
+	if lost := target.LostQuotes(e.operands, target.RedirectedTo(e.Out)); lost != nil {
 		return lost
 	}
 	return err
@@ -85,46 +83,4 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "unknown"
-}
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
-
-func isUsage(err error) bool {
-	var usage usageError
-	var inSpec *spec.Error
-	return errors.As(err, &usage) || errors.As(err, &inSpec)
-}
-
-// printErrors prints each of the errors that were joined into err. Specs of one
-// function may all have the same. A reader who has seen enough needs no
-// message.
-func printErrors(w io.Writer, err error) {
-	last := ""
-	for _, e := range split(err) {
-		if text := e.Error(); text != last && !errors.Is(e, errReaderGone) {
-			fmt.Fprintf(w, "ksnoop: %s\n", text)
-			last = text
-		}
-	}
-}
-
-// split is the errors that were joined into err.
-func split(err error) []error {
-	if usage, ok := err.(usageError); ok {
-		err = usage.error
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		errs = append(errs, split(e)...)
-	}
-	return errs
 }

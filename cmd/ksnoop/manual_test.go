@@ -8,29 +8,27 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
 const manual = "../../docs/ksnoop.8"
 
-// The manual page has all commands and options, and no others.
+// TestManual verifies that the manual page has all commands and options, and no
+// others.
 func TestManual(t *testing.T) {
 	page, err := os.ReadFile(manual)
 	require.NoError(t, err)
-	wantCommands, wantOptions := []string{"help"}, []string{}
-	for _, s := range subcommands() {
-		wantCommands = append(wantCommands, s.name)
-		optionSet(s.flags...).VisitAll(func(o *pflag.Flag) {
-			if o.Hidden {
-				return
-			}
-			wantOptions = append(wantOptions, o.Name)
-			if o.Shorthand != "" {
-				wantOptions = append(wantOptions, o.Shorthand)
-			}
-		})
+	wantCommands, wantOptions := []string{}, []string{}
+	for _, c := range newApp(&environment{}).Commands {
+		if c.Hidden {
+			continue
+		}
+		wantCommands = append(wantCommands, c.Name)
+		for _, f := range c.VisibleFlags() {
+			wantOptions = append(wantOptions, f.Names()...)
+		}
 	}
+	wantOptions = append(wantOptions, "errors") // of all commands
 	_, commands, _ := strings.Cut(string(page), ".Sh COMMANDS\n")
 	commands, options, _ := strings.Cut(commands, ".Sh OPTIONS\n")
 	options, _, _ = strings.Cut(options, ".Sh ")
@@ -44,7 +42,7 @@ func TestManual(t *testing.T) {
 	require.Equal(t, slices.Compact(wantOptions), got)
 }
 
-// firstGroups is what the first group of a pattern is in each match.
+// firstGroups returns the first group of a pattern in each match.
 func firstGroups(pattern, text string) (all []string) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
@@ -52,7 +50,7 @@ func firstGroups(pattern, text string) (all []string) {
 	return all
 }
 
-// The manual page is as the tools that show it want it.
+// TestManualFormat verifies that mandoc and groff accept the manual page.
 func TestManualFormat(t *testing.T) {
 	for _, tool := range [][]string{
 		{"mandoc", "-T", "lint", "-W", "warning", manual},
@@ -67,7 +65,7 @@ func TestManualFormat(t *testing.T) {
 	}
 }
 
-// Its examples are specs that are written in quotes.
+// TestManualExamples verifies that the examples are valid specs in quotes.
 func TestManualExamples(t *testing.T) {
 	page, err := os.ReadFile(manual)
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,15 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What docs/troubleshooting.md says that ksnoop says is in the sources, and
-// what ksnoop says is on the page.
+// TestSentences verifies that each message in docs/troubleshooting.md is in the
+// sources, and that each error of the sources is on the page.
 func TestSentences(t *testing.T) {
 	text, err := os.ReadFile("../../docs/troubleshooting.md")
 	require.NoError(t, err)
 	sentences := citedSentences(string(text))
 	require.Greater(t, len(sentences), 100)
 
-	all, errs := literals(t, ".", "../../runtime", "../../compiler", "../../compiler/spec", "../../compiler/spec/kprobe", "../../compiler/suite", "../../kallsyms")
+	all, errs := literals(t, "../../cmd/ksnoop", "../../runtime", "../../compiler", "../../compiler/resolve", "../../compiler/codegen", "../../kallsyms", "../../btfdump/rawbtf")
 	sources, formats := likeSources(strings.Join(all, "\n")), formatsOf(all)
 	for _, s := range sentences {
 		for _, clause := range clauses(s) {
@@ -34,17 +35,18 @@ func TestSentences(t *testing.T) {
 	page := likeSources(strings.Join(sentences, "\n"))
 	for _, e := range errs {
 		begin := slices.IndexFunc(clauses(e), func(c string) bool { return len(strings.Fields(c)) > 3 })
-		if begin >= 0 && !slices.Contains(unsaid, e) { // behind it are cures
+		if begin >= 0 && !slices.Contains(unsaid, e) { // cures follow it
 			require.True(t, containsPieces(page, clauses(e)[begin]), "the error %q is not on the page", e)
 		}
 	}
 }
 
-// unsaid are errors that nobody sees, or that could only come from a mistake in
-// ksnoop itself.
+// unsaid are errors that no user sees, because only a mistake in ksnoop itself or in
+// a program that imports it can cause them.
 var unsaid = []string{
-	"nobody reads stdout any more", "there is no map %s", "no event of group %s",
-	"find the beginning of the kernel's text: there is no symbol %s",
+	"nobody reads stdout any more", "there is no map %s", "no event of group %s", "events cannot be shown as %q",
+	"find the beginning of the kernel's text: there is no symbol %s", "there is no spec to trace by", "read %s: it has no program",
+	"only what trace shows can be recorded",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about
@@ -61,24 +63,21 @@ func citedSentences(page string) (cells []string) {
 	return cells
 }
 
-// passedOn are files whose errors are about broken types, records and tests,
-// each of which the page has one sentence for, or are answered in another way.
-var passedOn = []string{"rawtypes.go", "elf.go", "event.go", "selftest.go", "asksymbols.go", "symboliter.go", "survey.go", "missed.go"}
+// passedOn are files whose errors are about broken types, records and tests, for
+// each of which the page has one sentence, or which are handled otherwise. So are
+// the errors of package report, about results that ksnoop makes itself.
+var passedOn = []string{"event.go", "selftest.go", "symbols.go", "survey.go", "counts.go"}
 
-// literals returns all strings of packages, and those of runtime and of this
-// one that are errors. What ends in %w is not among these: what follows there is
-// the reason.
+// literals returns all strings of the packages below directories, and the errors
+// among those of runtime and of this command. Strings that end in %w are not counted
+// as errors: the reason follows there.
 func literals(t *testing.T, dirs ...string) (all, errs []string) {
 	for _, dir := range dirs {
-		files, err := filepath.Glob(dir + "/*.go")
-		require.NoError(t, err)
-		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
+		for _, path := range sourcesBelow(t, dir) {
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 			require.NoError(t, err)
-			commands := dir == "." || dir == "../../runtime"
+			room := filepath.Base(filepath.Dir(path))
+			commands := (dir == "../../cmd/ksnoop" || dir == "../../runtime") && room != "report"
 			ast.Inspect(file, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.BasicLit:
@@ -100,7 +99,19 @@ func literals(t *testing.T, dirs ...string) (all, errs []string) {
 	return all, errs
 }
 
-// errorText is the format of a call that makes an error.
+// sourcesBelow returns the files of all packages in and below a directory, without
+// tests.
+func sourcesBelow(t *testing.T, dir string) (files []string) {
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
+// errorText returns the format of a call that makes an error, or nil.
 func errorText(call *ast.CallExpr) *ast.BasicLit {
 	name := ""
 	switch f := call.Fun.(type) {
@@ -109,7 +120,7 @@ func errorText(call *ast.CallExpr) *ast.BasicLit {
 	case *ast.SelectorExpr:
 		name = f.Sel.Name
 	}
-	if !slices.Contains([]string{"Errorf", "New", "usagef"}, name) || len(call.Args) == 0 {
+	if !slices.Contains([]string{"Errorf", "New", "usagef", "Usagef"}, name) || len(call.Args) == 0 {
 		return nil
 	}
 	lit, _ := call.Args[0].(*ast.BasicLit)
@@ -127,18 +138,19 @@ func unquoted(t *testing.T, lit *ast.BasicLit) string {
 
 var (
 	verbs = regexp.MustCompile(`%[-+#.\[\]0-9]*[a-zA-Z]`)
-	// what stands for something on the page: capital letters, numbers
+	// placeholders on the page: capital letters, numbers
 	standIns = regexp.MustCompile(`[0-9]+(\.[0-9]+)*|\b([A-Z]|FILE|GLOB|SPEC|NAME|KIND|SIGNAL|DIRECTORY|MODULE|COMMAND)\b|\.\.\.`)
 	quotes   = regexp.MustCompile("[\"'`]")
 )
 
-// likeSources leaves out of a text what differs: there is a zero byte.
+// likeSources replaces each placeholder and format verb in a text by a zero byte,
+// and removes quotes.
 func likeSources(text string) string {
 	text = verbs.ReplaceAllString(text, "\x00")
 	return quotes.ReplaceAllString(standIns.ReplaceAllString(text, "\x00"), "")
 }
 
-// clauses are the parts of a sentence, each of which may come from another
+// clauses returns the parts of a sentence, each of which may come from a different
 // string of the sources.
 func clauses(sentence string) (all []string) {
 	isEnd := func(r rune) bool { return strings.ContainsRune(":;,()", r) }
@@ -150,7 +162,8 @@ func clauses(sentence string) (all []string) {
 	return all
 }
 
-// containsPieces says whether all that does not differ in a clause is in a text.
+// containsPieces reports whether the text contains all pieces of a clause between
+// its placeholders.
 func containsPieces(text, clause string) bool {
 	for piece := range strings.SplitSeq(clause, "\x00") {
 		if !strings.Contains(text, strings.TrimSpace(piece)) {
@@ -160,7 +173,8 @@ func containsPieces(text, clause string) bool {
 	return true
 }
 
-// formatsOf matches the clauses that are made of formats with two words or more.
+// formatsOf returns patterns for the clauses made from formats with two words or
+// more.
 func formatsOf(texts []string) (all []*regexp.Regexp) {
 	for _, text := range texts {
 		for _, clause := range clauses(text) {

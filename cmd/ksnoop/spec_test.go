@@ -12,7 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// docExamples are the specs of the reference, without their comments.
+// docExamples returns the specs of the reference, without their comments.
 func docExamples(t *testing.T) []string {
 	text, err := os.ReadFile("../../docs/spec.md")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func docExamples(t *testing.T) []string {
 	return specs
 }
 
-// helpExamples are the specs of the help, without what stands beside them.
+// helpExamples returns the specs of the help, without the text next to them.
 func helpExamples(help string) []string {
 	var specs []string
 	for line := range strings.Lines(help) {
@@ -43,12 +43,13 @@ func helpExamples(help string) []string {
 	return specs
 }
 
-// Every example of the reference and of the help is a spec.
+// TestExamples verifies that every example of the reference and of the help is a
+// valid spec.
 func TestExamples(t *testing.T) {
 	doc, help := docExamples(t), helpExamples(specExamples)
-	_, screen, _ := strings.Cut(specHelp, "\n\n") // its examples
+	_, screen, _ := strings.Cut(specHelp, "\n\n") // the examples of specHelp
 	require.Greater(t, len(doc), 40)
-	require.Len(t, help, 8)
+	require.Len(t, help, 10)
 	require.Len(t, helpExamples(screen), 10)
 	for _, text := range slices.Concat(doc, help, helpExamples(screen)) {
 		_, err := spec.Parse(text)
@@ -56,7 +57,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The reference names all formats and builtins.
+// TestDocIsComplete verifies that the reference names all formats and builtins.
 func TestDocIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/spec.md")
 	require.NoError(t, err)
@@ -70,7 +71,8 @@ func TestDocIsComplete(t *testing.T) {
 	}
 }
 
-// The language on one screen: of 80 columns, with all formats and builtins.
+// TestSpecHelp verifies that the language fits on one screen of 80 columns, with all
+// formats and builtins.
 func TestSpecHelp(t *testing.T) {
 	status, text, _ := runLine("help", "spec")
 	require.Zero(t, status)
@@ -80,7 +82,7 @@ func TestSpecHelp(t *testing.T) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
 	}
 	for _, b := range spec.Builtins {
-		require.True(t, b == "retval" || strings.Contains(text, "$"+b), b) // that is "return"
+		require.True(t, b == "retval" || strings.Contains(text, "$"+b), b) // $retval is "return"
 	}
 	for _, f := range spec.Formats {
 		if strings.Trim(f[1:], "0123456789") != "" || len(f) == 1 {
@@ -89,9 +91,9 @@ func TestSpecHelp(t *testing.T) {
 	}
 }
 
-// runLine runs a command line as main does, but for its files.
+// runLine runs a command line as main does, but with buffers instead of files.
 func runLine(args ...string) (status int, stdout, stderr string) {
 	var out, errors bytes.Buffer
-	status = run(append([]string{"ksnoop"}, args...), strings.NewReader(""), &out, &errors)
+	status = ksnoopStatus(append([]string{"ksnoop"}, args...), strings.NewReader(""), &out, &errors)
 	return status, out.String(), errors.String()
 }

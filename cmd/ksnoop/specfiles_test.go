@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// Files are read in order, each after the other, before the specs of the command
-// line.
+// TestSpecFiles verifies that files are read in order, one after the other, before
+// the specs of the command line.
 func TestSpecFiles(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -34,24 +37,25 @@ func TestSpecFiles(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"ksnoop", "compile", "--btf", types}, strings.Fields(tc.line)...)
-		require.Zero(t, run(args, strings.NewReader(tc.stdin), &stdout, &stderr), "%s: %s", tc.line, &stderr)
+		require.Zero(t, ksnoopStatus(args, strings.NewReader(tc.stdin), &stdout, &stderr), "%s: %s", tc.line, &stderr)
 		require.Equal(t, tc.want, compiled(stdout.String()), tc.line)
 	}
 }
 
-// compiled lists the functions of a compilation, one for each spec.
+// compiled returns the functions in the output of compile, one for each spec.
 func compiled(text string) string {
 	functions, _, _ := strings.Cut(text, ":")
 	return strings.ReplaceAll(functions, ",", "")
 }
 
-// Errors name the file, the line and the column; those of the command line do
-// not.
+// TestSpecFileErrors verifies that errors in files name the file, the line and the
+// column, and that errors of the command line do not.
 func TestSpecFileErrors(t *testing.T) {
-	types := writeKernel(t)
+	types := fixture.Write(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("f:a vfs_read $ar\nvfs_read(count = 1)\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("# nothing\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "probes"), []byte("ksnoop-probes 1\nsuite x\n"), 0o644))
 	t.Chdir(dir)
 	for line, want := range map[string]string{
 		"-f bad vfs_read(": `ksnoop: bad:1:14: '$ar' is not known
@@ -67,8 +71,9 @@ ksnoop: ')' is missing
            ^
   close the list of values with ')'
 `,
-		"-f empty":             "ksnoop: there is nothing in empty: each line is empty, a comment or taken back\n",
-		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or taken back\n",
+		"-f empty":             "ksnoop: there is nothing in empty: each line is empty, a comment or removed\n",
+		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or removed\n",
+		"-f probes":            "ksnoop: probes is a probe file, not a file of specs: write ksnoop test probes\n",
 		"-f none":              "ksnoop: read specs: open none: no such file or directory\n",
 		"-f .":                 "ksnoop: read specs: read .: is a directory\n",
 		"-f":                   "ksnoop: --file names no file: as in ksnoop -f probes.txt\n",
@@ -83,15 +88,15 @@ ksnoop: ')' is missing
 		if line == "-f - -f -" {
 			stdin = "vfs_read"
 		}
-		require.Equal(t, exitUsage, run(args, strings.NewReader(stdin), &stdout, &stderr), line)
+		require.Equal(t, exit.Usage, ksnoopStatus(args, strings.NewReader(stdin), &stdout, &stderr), line)
 		require.Equal(t, want, stderr.String(), line)
 	}
 }
 
-// FuzzSpecFile: any bytes taken for a file of specs give a sentence or an
-// answer, soon.
+// FuzzSpecFile verifies that any bytes as a file of specs give an error or an answer,
+// in little time.
 func FuzzSpecFile(f *testing.F) {
-	raw := kernelTypes(f)
+	raw := fixture.Types(f)
 	f.Add("# x\nf:a vfs_read $arg* if count > 1\n-:a\nvfs_open(path)\n", uint8(0))
 	f.Add("t tick $arg1:x8\nvfs_*(file)\nf:b vfs_open%return $retval file->flags:b3@1/8", uint8(1))
 	f.Add("-:\x1b\nf vfs_read \xff", uint8(1))

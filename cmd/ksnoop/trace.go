@@ -1,211 +1,128 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io"
+	"slices"
+	"time"
 
-	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/spec"
-	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-func traceCommand() *subcommand {
-	return &subcommand{
-		name:        "trace",
-		usage:       "trace functions until interrupted (the default)",
-		operands:    "SPEC...",
-		description: specExamples,
-		flags:       []flags{fileFlag, outputFlag, programFlags, boundFlags, talkFlags, lookFlags, dumpFlags},
-		run:         trace,
+func traceCommand(e *environment) *cli.Command {
+	o := &run.Options{Own: e.own, Version: buildVersion(), Format: render.Formats[0]}
+	o.Values.Indent = " "
+	return &cli.Command{
+		Name:        "trace",
+		Usage:       "trace functions until interrupted (the default)",
+		ArgsUsage:   "SPEC... [-- COMMAND [ARGUMENT...]]",
+		Description: specExamples,
+		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Format), programFlags(&o.Programs, &o.Specs),
+			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
+		Action: func(c *cli.Context) error {
+			operands, behind := commandWords(c)
+			if behind != nil {
+				if err := checkBehind(len(operands)+len(o.Specs.Files) == 0, behind); err != nil {
+					return err
+				}
+			}
+			o.Command = behind
+			if err := e.readSpecs(c, &o.Specs, operands); err != nil {
+				return err
+			}
+			if o.Values.Compact && !c.IsSet("output") {
+				o.Format = "compact"
+			}
+			o.Summary = o.Programs.CountCalls
+			return run.Trace(o, &e.Streams)
+		},
 	}
 }
 
-func trace(c *invocation) error {
-	options, err := dumpOptions(c, " ")
-	if err != nil {
-		return err
-	}
-	format, err := outputFormat(c)
-	if err != nil {
-		return err
-	}
-	look, err := readLook(c, format)
-	if err != nil {
-		return err
-	}
-	run, err := openTracing(c)
-	if err != nil {
-		return err
-	}
-	defer run.ready.close()
-	unit, k, err := prepare(c)
-	if err != nil {
-		return err
-	}
-	names := &symbols{read: k.Symbols, stderr: c.stderr}
-	if needsSymbols(unit, format) {
-		names.load() // now, as events would wait for it
-	}
-	out, err := newOutput(format, options, unit, names)
-	if err != nil {
-		return err
-	}
-	out.use(look)
-	warnRedirect(c.stdout, c.stderr)
-	if c.Bool("debug") {
-		describe(c.stderr, unit)
-	}
-	session, err := runtime.Load(unit, k.Kernel)
-	var refused *runtime.VerifierError
-	if errors.As(err, &refused) {
-		describeRefusal(c.stderr, unit, refused, c.Bool("debug"))
-	}
-	if err != nil {
-		return err
-	}
-	defer func() {
-		_ = withProgress(c.stderr, session, "detaching", len(unit.Probes()), session.Close)
-	}()
-	stopper := stopOnSignal(session, run.command, func() { hurry(c.stdout) })
-	if err := run.restrict(session); err != nil {
-		return err
-	}
-	if err := attach(c, session, unit); err != nil {
-		return stopper.explain(err)
-	}
-	if err := run.begin(session); err != nil {
-		return err
-	}
-	losses := startWatch(session, unit, c.stderr)
-	err = show(c.stdout, run.events(session), out, losses)
-	losses.stop()
-	return run.end(session, errors.Join(err, finish(c, session, unit, out, err == nil)))
-}
-
-// finish prints the account of a session; to stderr even if the output has
-// failed.
-func finish(c *invocation, session *runtime.Session, unit *compiler.Unit, out output, writable bool) error {
-	err := errors.Join(session.Stop(), session.Discard()) // what -n leaves, or a reader who has gone
-	if err != nil {
-		return err
-	}
-	a, err := readAccount(session)
-	if err != nil {
-		return err
-	}
-	s := newSummary(unit, a)
-	if writable {
-		out.end(s)
-		err = out.flush(c.stdout)
-	}
-	say(c.stderr, session.Unloaded())
-	reportLosses(c.stderr, a, c.Bool("verbose"))
-	if c.Bool("summary") {
-		fmt.Fprint(c.stderr, s.text(widthOf(c.stderr)))
-	}
-	return err
-}
-
-// prepare compiles the specs of the command line for the running kernel.
-func prepare(c *invocation) (*compiler.Unit, *kernel, error) {
-	traces, err := parse(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	k, target, err := openKernelFor(traces)
-	if err != nil {
-		return nil, nil, err
-	}
-	unit, err := compileTraces(c, traces, target, k)
-	return unit, k, err
-}
-
-// compileTraces compiles specs for a kernel. k is nil unless that is the one
-// that runs, whose processes have been given then.
-func compileTraces(c *invocation, traces []*spec.Trace, target *compiler.Target, k *kernel) (*compiler.Unit, error) {
-	w, err := wishes(c, len(traces))
-	if err != nil {
-		return nil, err
-	}
-	opts, err := compileOptions(c, target)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := resolve(c, traces, target, w)
-	if err != nil {
-		return nil, err
-	}
-	if k != nil {
-		if err := k.findProcesses(&opts); err != nil {
-			return nil, err
+// recordFlag returns the option for a file that is written besides.
+func recordFlag(o *run.FileOptions) []cli.Flag {
+	f := textFlag("record", "also write raw records to `FILE`, from which replay prints the same, in any format", &o.Name)
+	f.Action = func(_ *cli.Context, name string) error {
+		if name == "-" {
+			return exit.Usagef("--record is \"-\": the events are printed on standard output: name a file, or use ksnoop record -w -")
 		}
+		return nil
 	}
-	return compiler.Compile(plan.Probes, opts)
+	return []cli.Flag{f}
 }
 
-// attach attaches what can be attached; that is an error only if nothing can.
-func attach(c *invocation, session *runtime.Session, unit *compiler.Unit) error {
-	var n int
-	err := withProgress(c.stderr, session, "attaching", len(unit.Probes()), func() (err error) {
-		n, err = session.Attach()
-		return err
-	})
-	if n == 0 {
-		return err
-	}
-	if err != nil {
-		warnUntraced(c.stderr, split(err))
-	}
-	say(c.stderr, session.Notes())
-	if c.Bool("verbose") || c.Bool("debug") {
-		fmt.Fprintf(c.stderr, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
+// readSpecs stores where the specs of a command line are: files, operands, standard
+// input.
+func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []string) error {
+	s.Texts, s.In, s.Commands = operands, e.In, commandNames(c.App)
+	if len(operands)+len(s.Files) == 0 {
+		return noOperand(c.Command.Name)
 	}
 	return nil
 }
 
-func say(w io.Writer, notes []string) {
-	for _, note := range notes {
-		fmt.Fprintf(w, "ksnoop: %s\n", note)
+// outputFlag returns the option for the format of events and values.
+func outputFlag(to *string) []cli.Flag {
+	f := textFlag("output o", "print events as `FORMAT`: "+exit.OrList(render.Formats), to)
+	f.Action = func(_ *cli.Context, format string) error {
+		if !slices.Contains(render.Formats, format) {
+			return exit.UnknownName("--output", format, render.Formats)
+		}
+		return nil
 	}
+	return []cli.Flag{f}
 }
 
-// mostUntraced is how many functions are named that could not be attached: a
-// glob may have thousands.
-const mostUntraced = 20
-
-func warnUntraced(w io.Writer, errs []error) {
-	for _, e := range errs[:min(len(errs), mostUntraced)] {
-		fmt.Fprintf(w, "ksnoop: %v; it is not traced\n", e)
-	}
-	if more := len(errs) - mostUntraced; more > 0 {
-		fmt.Fprintf(w, "ksnoop: nor are %d more\n", more)
-	}
+// tableFlags returns the options for the tables of specs with aggregates.
+func tableFlags(o *run.TableOptions) []cli.Flag {
+	return join(countFlags(o), arrangeFlags(&o.Arrange))
 }
 
-// show prints events until the session is stopped. Text is written when no
-// more events wait, or when much has gathered.
-func show(w io.Writer, session eventSource, out output, losses *watch) error {
-	const much = 64 << 10
-	out.begin()
-	for ev := new(runtime.Event); ; {
-		if out.gathered() >= much || session.Idle() {
-			if err := out.flush(w); err != nil {
-				return err
-			}
-		}
-		switch err := session.Read(ev); {
-		case errors.Is(err, io.EOF):
-			losses.show(out)
-			return out.flush(w)
-		case errors.Is(err, runtime.ErrWoken):
-			losses.show(out)
-			continue
-		case err != nil:
-			return errors.Join(out.flush(w), err)
-		}
-		if err := out.event(ev); err != nil {
-			return err
-		}
+// countFlags returns the options for what tables count, and when.
+func countFlags(o *run.TableOptions) []cli.Flag {
+	interval := func(text string) (time.Duration, error) { return run.ParseTime("every", text) }
+	return in(tables,
+		parsedFlag("every", "show tables each `DURATION`, such as 500ms, 2m or 10 (seconds), and at the end, or the objects of iterators again; on a terminal, redraw tables in place", &o.Every, interval),
+		onOffFlag("clear", "with --every, count each interval anew", &o.Clear),
+		keysFlag(&o.Keys),
+	)
+}
+
+// arrangeFlags returns the options for which rows of tables are shown.
+func arrangeFlags(a *render.Arrangement) []cli.Flag {
+	return in(tables,
+		parsedFlag("top", "show the first `N` rows of each table", &a.Top, number[int]("top", run.MostRows)),
+		textFlag("sort", "sort rows by `ITEM` of the spec: aggregates descend, keys ascend (default: the first aggregate)", &a.Sort),
+	)
+}
+
+// keysFlag returns the option for the size of tables.
+func keysFlag(n *int) cli.Flag {
+	return parsedFlag("keys", "make room for `N` keys in each table (default: 10240)", n, number[int]("keys", run.MostRows))
+}
+
+// lookFlags returns the options for how lines of text look.
+func lookFlags(look *render.Look, color *string, noSymbols *bool) []cli.Flag {
+	look.Time = render.Clocks[0]
+	clock := parsedFlag("time", "show the time as `CLOCK`: mono, wall or delta (ns since boot, the time of day, seconds since the line before)", &look.Time, readClock)
+	clock.Value = string(look.Time)
+	return append(colorFlag(color), in(looks,
+		onOffFlag("no-header", "leave out the headings of the columns", &look.NoHeader),
+		onOffFlag("no-symbols", "show pointers inside values without the names of the functions and variables that they point to", noSymbols),
+		clock,
+	)...)
+}
+
+func readClock(name string) (render.Clock, error) {
+	if slices.Contains(render.Clocks, render.Clock(name)) {
+		return render.Clock(name), nil
 	}
+	var names []string
+	for _, c := range render.Clocks {
+		names = append(names, string(c))
+	}
+	return "", exit.UnknownName("--time", name, names)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// archive writes entries below a directory, sorted, with the directories that
-// they are in, as root's and of one time.
+// archive writes entries, sorted, into the directory below, preceded by their
+// directories. All are owned by root and have the same time.
 func archive(out io.Writer, below string, entries []entry, at time.Time) error {
 	w := tar.NewWriter(out)
 	made := map[string]bool{".": true, "/": true}
@@ -34,7 +34,7 @@ func archive(out io.Writer, below string, entries []entry, at time.Time) error {
 	return w.Close()
 }
 
-// directories writes a directory after those above it, once.
+// directories writes the headers of a directory and its parents, each once.
 func directories(w *tar.Writer, dir string, at time.Time, made map[string]bool) error {
 	if made[dir] {
 		return nil
@@ -46,7 +46,7 @@ func directories(w *tar.Writer, dir string, at time.Time, made map[string]bool) 
 	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, ModTime: at, Format: tar.FormatUSTAR})
 }
 
-// compress is gzip without a name and a time.
+// compress returns content compressed by gzip, without a name and a time.
 func compress(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

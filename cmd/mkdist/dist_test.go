@@ -15,13 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The version of what is made here, and that of its packages.
+// The version of the test's packages, as git describe prints it and as packages have
+// it.
 const (
 	testVersion    = "v1.2.3-4-gabcdef0"
 	packageTestVer = "1.2.3+4.gabcdef0"
 )
 
-var scratch string // what tests share
+var scratch string // directory shared by the tests
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "mkdist-test-")
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// made is everything, made once from a copy of the sources.
+// made makes everything once from a copy of the sources, and returns the directory.
 var made = sync.OnceValues(func() (string, error) { return makeIn(filepath.Join(scratch, "one")) })
 
 // makeIn copies the sources to a directory and makes everything there.
@@ -50,7 +51,7 @@ func makeIn(dir string, environment ...string) (string, error) {
 	return filepath.Join(dir, "dist"), nil
 }
 
-// copySources copies everything but the history and what is made.
+// copySources copies everything but the history and the built files.
 func copySources(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -76,14 +77,14 @@ func copySources(from, to string) error {
 	})
 }
 
-// everything is the directory of what is made.
+// everything returns the directory with the results.
 func everything(t *testing.T) string {
 	dir, err := made()
 	require.NoError(t, err)
 	return dir
 }
 
-// sh runs a command and returns what it prints.
+// sh runs a command and returns its output.
 func sh(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -91,8 +92,8 @@ func sh(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// requireProgram skips a test without a program. In CI that would hide that
-// nothing is tested.
+// requireProgram skips a test if a program is missing. In CI it fails instead, as a
+// skip would hide that nothing is tested.
 func requireProgram(t *testing.T, name string) {
 	_, err := exec.LookPath(name)
 	if err != nil && os.Getenv("CI") != "true" {
@@ -101,7 +102,8 @@ func requireProgram(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-// What is made elsewhere, at another time, by another user, has the same bytes.
+// TestReproducible verifies that another directory, time and user give the same
+// bytes.
 func TestReproducible(t *testing.T) {
 	one := everything(t)
 	two, err := makeIn(filepath.Join(scratch, "another-directory"), "TZ=Asia/Tokyo", "LC_ALL=C", "USER=other", "GOAMD64=v3", "GOFLAGS=-buildvcs=auto")
@@ -121,6 +123,10 @@ func TestReproducible(t *testing.T) {
 	require.Equal(t, []string{
 		"SHA256SUMS", "image/index.json", "image/oci-layout",
 		"ksnoop-" + packageTestVer + "-1.aarch64.rpm", "ksnoop-" + packageTestVer + "-1.x86_64.rpm",
+		"ksnoop-exporter-" + packageTestVer + "-1.aarch64.rpm", "ksnoop-exporter-" + packageTestVer + "-1.x86_64.rpm",
+		"ksnoop-exporter-linux-amd64", "ksnoop-exporter-linux-arm64",
+		"ksnoop-exporter-" + testVersion + "-linux-amd64.cdx.json", "ksnoop-exporter-" + testVersion + "-linux-arm64.cdx.json",
+		"ksnoop-exporter_" + packageTestVer + "_amd64.deb", "ksnoop-exporter_" + packageTestVer + "_arm64.deb",
 		"ksnoop-linux-amd64", "ksnoop-linux-arm64", "ksnoop-" + testVersion + "-image.tar",
 		"ksnoop-" + testVersion + "-linux-amd64.cdx.json", "ksnoop-" + testVersion + "-linux-amd64.tar.gz",
 		"ksnoop-" + testVersion + "-linux-arm64.cdx.json", "ksnoop-" + testVersion + "-linux-arm64.tar.gz",
@@ -128,7 +134,7 @@ func TestReproducible(t *testing.T) {
 	}, names)
 }
 
-// contents is all files of a directory.
+// contents returns the content of all files of a directory.
 func contents(t *testing.T, dir string) map[string][]byte {
 	all := map[string][]byte{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -145,40 +151,45 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// The checksums are those of all files.
+// TestSums verifies that the checksums are those of all files.
 func TestSums(t *testing.T) {
 	requireProgram(t, "sha256sum")
 	cmd := exec.Command("sha256sum", "-c", "SHA256SUMS")
 	cmd.Dir = everything(t)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, 11, strings.Count(string(out), ": OK\n"))
+	require.Equal(t, 19, strings.Count(string(out), ": OK\n"))
 }
 
-// The bill of materials names the modules that are in the binary, with versions.
+// TestMaterials verifies that the bills of materials name the modules in the binaries,
+// with versions.
 func TestMaterials(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(everything(t), "ksnoop-"+testVersion+"-linux-arm64.cdx.json"))
-	require.NoError(t, err)
-	var bill struct {
-		BOMFormat string
-		Metadata  struct {
-			Component struct{ Name, Version string }
+	for program, module := range map[string]string{
+		"ksnoop": "github.com/ksnoop/ksnoop", "ksnoop-exporter": "github.com/ksnoop/ksnoop/cmd/ksnoop-exporter",
+	} {
+		text, err := os.ReadFile(filepath.Join(everything(t), program+"-"+testVersion+"-linux-arm64.cdx.json"))
+		require.NoError(t, err)
+		var bill struct {
+			BOMFormat string
+			Metadata  struct {
+				Component struct{ Name, Version string }
+			}
+			Components []struct{ Name, Version string }
 		}
-		Components []struct{ Name, Version string }
-	}
-	require.NoError(t, json.Unmarshal(text, &bill))
-	require.Equal(t, "CycloneDX", bill.BOMFormat)
-	require.Equal(t, "github.com/ksnoop/ksnoop", bill.Metadata.Component.Name)
-	require.Equal(t, testVersion, bill.Metadata.Component.Version)
-	versions := map[string]string{}
-	for _, c := range bill.Components {
-		versions[c.Name] = c.Version
-	}
-	require.NotEmpty(t, versions["std"])
-	for line := range strings.Lines(sh(t, "go", "version", "-m", filepath.Join(everything(t), "ksnoop-linux-arm64"))) {
-		if f := strings.Fields(line); f[0] == "dep" {
-			require.Equal(t, f[2], versions[f[1]], f[1])
+		require.NoError(t, json.Unmarshal(text, &bill))
+		require.Equal(t, "CycloneDX", bill.BOMFormat)
+		require.Equal(t, module, bill.Metadata.Component.Name)
+		require.Equal(t, testVersion, bill.Metadata.Component.Version)
+		versions := map[string]string{}
+		for _, c := range bill.Components {
+			versions[c.Name] = c.Version
 		}
+		require.NotEmpty(t, versions["std"])
+		for line := range strings.Lines(sh(t, "go", "version", "-m", filepath.Join(everything(t), program+"-linux-arm64"))) {
+			if f := strings.Fields(line); len(f) > 2 && f[0] == "dep" && !strings.HasPrefix(f[1], "github.com/ksnoop/") {
+				require.Equal(t, f[2], versions[f[1]], f[1])
+			}
+		}
+		require.NotEmpty(t, versions["github.com/cilium/ebpf"])
 	}
-	require.NotEmpty(t, versions["github.com/cilium/ebpf"])
 }

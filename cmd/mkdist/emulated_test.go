@@ -2,16 +2,18 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 )
 
-// The binary for arm64 compiles under emulation what that for amd64 compiles:
-// programs for the kernel whose types it is given.
+// TestEmulated verifies that the arm64 binary under emulation compiles the same as
+// the amd64 binary: programs for the kernel whose types it is given.
 func TestEmulated(t *testing.T) {
 	requireProgram(t, "qemu-aarch64")
 	dir := everything(t)
@@ -29,6 +31,22 @@ func TestEmulated(t *testing.T) {
 	}
 	arguments := sh(t, "qemu-aarch64", filepath.Join(dir, "ksnoop-linux-arm64"), "compile", "--btf", types, "--attach", "kprobe", "vfs_read(count > 4096)")
 	require.Regexp(t, regexp.QuoteMeta("// count > 4096\n")+`.*r1 = \*\(u64 \*\)\(r6 \+ 16\)`, arguments, "x2 has the third argument")
+}
+
+// TestEmulatedExporter verifies that the exporter for arm64 starts and serves, with a line
+// that no kernel has: there is no bpf(2) under emulation.
+func TestEmulatedExporter(t *testing.T) {
+	requireProgram(t, "qemu-aarch64")
+	program := filepath.Join(everything(t), "ksnoop-exporter-linux-arm64")
+	require.Contains(t, sh(t, "qemu-aarch64", program, "--help"), "ksnoop-exporter [OPTIONS] FILE...")
+	file := filepath.Join(t.TempDir(), "none.probes")
+	require.NoError(t, os.WriteFile(file, []byte("ksnoop-probes 1\nsuite t\nmetric none no_such_function() count\n"), 0o644))
+	cmd := exec.Command("qemu-aarch64", program, "--listen", "127.0.0.1:0", file)
+	url := serving(t, cmd)
+	require.Equal(t, "ksnoop-exporter is healthy\n", page(t, url+"/-/healthy"))
+	require.Contains(t, page(t, url+"/metrics"), `goarch="arm64"`)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
 }
 
 // kernelTypes writes the types of a small arm64 kernel.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -16,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// image writes an OCI image layout for all architectures, and the same as an
-// archive, which is what engines load.
+// image writes an OCI image layout for all architectures, and the same layout as
+// an archive, which container engines load.
 func (d *dist) image() error {
 	platforms := v1.ImageIndex(empty.Index)
 	for _, arch := range d.arches {
@@ -29,13 +30,13 @@ func (d *dist) image() error {
 			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
-	// Tools of the OCI read the one name, containerd the other.
+	// OCI tools read one of the names, containerd the other.
 	named := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
 		Add: platforms, Descriptor: v1.Descriptor{Annotations: map[string]string{
 			"org.opencontainers.image.ref.name": d.ref, "io.containerd.image.name": d.ref,
 		}},
 	})
-	dir := filepath.Join(d.dir, "image")
+	dir := filepath.Join(d.dir, strings.TrimPrefix(d.program+"-image", "ksnoop-"))
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -45,15 +46,15 @@ func (d *dist) image() error {
 	return d.imageArchive(dir)
 }
 
-// platform is the image for an architecture: nothing but the program. Its user
-// is root, as engines give the capabilities that are added to nobody else.
+// platform returns the image for an architecture, which holds only the program. Its
+// user is root, as engines give added capabilities to no other user.
 func (d *dist) platform(arch string) (v1.Image, error) {
-	program, err := os.ReadFile(d.binary(arch))
+	program, err := os.ReadFile(d.built(d.program, arch))
 	if err != nil {
 		return nil, err
 	}
 	var content bytes.Buffer
-	if err := archive(&content, "", []entry{{"bin/ksnoop", 0o755, program}}, d.time); err != nil {
+	if err := archive(&content, "", []entry{{"bin/" + d.program, 0o755, program}}, d.time); err != nil {
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil }
@@ -67,10 +68,10 @@ func (d *dist) platform(arch string) (v1.Image, error) {
 	img, err := mutate.ConfigFile(base, &v1.ConfigFile{
 		OS: "linux", Architecture: arch, Created: created, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			Entrypoint: []string{"/bin/ksnoop"}, Env: []string{"PATH=/bin"}, User: "0:0", WorkingDir: "/",
+			Entrypoint: []string{"/bin/" + d.program}, Env: []string{"PATH=/bin"}, User: "0:0", WorkingDir: "/",
 			Labels: map[string]string{
-				"org.opencontainers.image.title":       "ksnoop",
-				"org.opencontainers.image.description": "data-centric tracer of Linux kernel functions",
+				"org.opencontainers.image.title":       d.program,
+				"org.opencontainers.image.description": descriptions[d.program],
 				"org.opencontainers.image.version":     d.version,
 				"org.opencontainers.image.source":      "https://github.com/ksnoop/ksnoop",
 				"org.opencontainers.image.licenses":    "MIT",
@@ -81,6 +82,12 @@ func (d *dist) platform(arch string) (v1.Image, error) {
 		return nil, err
 	}
 	return mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "mkdist"}})
+}
+
+// descriptions says what the programs are.
+var descriptions = map[string]string{
+	"ksnoop":          "data-centric tracer of Linux kernel functions",
+	"ksnoop-exporter": "counts of Linux kernel functions for Prometheus",
 }
 
 // imageArchive writes the files of a layout to an archive.
@@ -105,5 +112,5 @@ func (d *dist) imageArchive(dir string) error {
 	if err := archive(&out, "", entries, d.time); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(d.dir, "ksnoop-"+d.version+"-image.tar"), out.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(d.dir, d.program+"-"+d.version+"-image.tar"), out.Bytes(), 0o644)
 }

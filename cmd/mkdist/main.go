@@ -1,10 +1,10 @@
 // Mkdist makes what users install from built binaries: archives, packages with
-// a bill of materials, and a container image. Equal sources, version and time
-// give equal bytes. It is run by the Makefile:
+// a bill of materials, and a container image. The same sources, version and time
+// give the same bytes. The Makefile runs it:
 //
 //	mkdist [-dist DIR] [-source DIR] -version VERSION -time SECONDS packages|image
 //
-// The binaries are ksnoop-linux-ARCH in the directory that the results go to.
+// The binaries are ksnoop-linux-ARCH and ksnoop-exporter-linux-ARCH in the directory that the results go to.
 package main
 
 import (
@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// dist is what to make, and of what.
+// dist describes what to make, and from what.
 type dist struct {
-	dir     string // of the binaries and the results
-	source  string // the repository
-	version string // as git describes it
+	dir     string // directory of the binaries and the results
+	source  string // directory of the repository
+	version string // as git describe prints it
 	time    time.Time
 	arches  []string
-	ref     string // the image's name
+	ref     string // name of the image
+	program string // that the image holds
 }
 
 func main() {
@@ -53,7 +54,7 @@ func run(args []string) error {
 	return d.sums()
 }
 
-// parse reads the command line. The defaults are those of go run -C.
+// parse parses the command line. The defaults are for go run -C.
 func parse(args []string) (*dist, string, error) {
 	d := &dist{}
 	flags := flag.NewFlagSet("mkdist", flag.ContinueOnError)
@@ -61,6 +62,7 @@ func parse(args []string) (*dist, string, error) {
 	flags.StringVar(&d.source, "source", "../..", "the repository")
 	flags.StringVar(&d.version, "version", "", "version, as git describes it")
 	flags.StringVar(&d.ref, "ref", "localhost/ksnoop:latest", "name of the image")
+	flags.StringVar(&d.program, "program", "ksnoop", "program that the image holds: ksnoop or ksnoop-exporter")
 	arches := flags.String("arches", "amd64,arm64", "architectures")
 	seconds := flags.Int64("time", 0, "time of all files, in seconds since 1970")
 	if err := flags.Parse(args); err != nil {
@@ -73,5 +75,10 @@ func parse(args []string) (*dist, string, error) {
 	return d, flags.Arg(0), nil
 }
 
-// binary is the path of the built program.
-func (d *dist) binary(arch string) string { return filepath.Join(d.dir, "ksnoop-linux-"+arch) }
+// binary returns the path of ksnoop for an architecture.
+func (d *dist) binary(arch string) string { return d.built("ksnoop", arch) }
+
+// built returns the path of a built program.
+func (d *dist) built(program, arch string) string {
+	return filepath.Join(d.dir, program+"-linux-"+arch)
+}

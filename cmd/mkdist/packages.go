@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// packages makes an archive, the packages and a bill of materials for each
-// architecture.
+// packages makes an archive, and the packages and the bill of materials of both
+// programs, for each architecture.
 func (d *dist) packages() error {
 	for _, arch := range d.arches {
 		entries, err := d.tree(arch)
@@ -25,39 +26,51 @@ func (d *dist) packages() error {
 		if err := d.tarball(arch, entries); err != nil {
 			return err
 		}
-		if err := d.distributions(arch, entries); err != nil {
+		exporter, err := d.exporterTree(arch)
+		if err != nil {
 			return err
 		}
-		if err := d.materials(arch); err != nil {
-			return err
+		for program, entries := range map[string][]entry{"ksnoop": entries, "ksnoop-exporter": exporter} {
+			if err := d.distributions(program, arch, entries); err != nil {
+				return err
+			}
+			if err := d.materials(program, arch); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// name is what files for an architecture begin with.
-func (d *dist) name(arch string) string { return fmt.Sprintf("ksnoop-%s-linux-%s", d.version, arch) }
+// name returns the beginning of the names of a program's files for an architecture.
+func (d *dist) name(program, arch string) string {
+	return fmt.Sprintf("%s-%s-linux-%s", program, d.version, arch)
+}
 
-// tarball is to be unpacked into /usr/local, without its first directory.
+// tarball writes an archive to be unpacked into /usr/local, without its first
+// directory.
 func (d *dist) tarball(arch string, entries []entry) error {
 	var plain bytes.Buffer
-	if err := archive(&plain, d.name(arch), entries, d.time); err != nil {
+	name := d.name("ksnoop", arch)
+	if err := archive(&plain, name, entries, d.time); err != nil {
 		return err
 	}
 	content, err := compress(plain.Bytes())
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(d.dir, d.name(arch)+".tar.gz"), content, 0o644)
+	return os.WriteFile(filepath.Join(d.dir, name+".tar.gz"), content, 0o644)
 }
 
-// conflicts is what has a program of this name: Debian's libbpf-tools has
-// /usr/sbin/ksnoop, which root's shell would find first. Elsewhere the package
-// of that name calls its tools otherwise.
-var conflicts = map[string][]string{"deb": {"libbpf-tools"}, "rpm": {"/usr/sbin/ksnoop"}}
+// longer says in packages what the line of descriptions does not.
+var longer = map[string]string{
+	"ksnoop":          "Shows arguments, return values, members and whole structures of kernel functions,\nselected by conditions that the kernel tests. libbpf-tools has another program of\nthis name in /usr/sbin, which root's shell finds first: this one is /usr/bin/ksnoop.",
+	"ksnoop-exporter": "Counts calls by the probe file /etc/ksnoop/node.probes, at 127.0.0.1:9536:\nsystemctl enable --now ksnoop-exporter",
+}
 
-// distributions makes the packages of distributions.
-func (d *dist) distributions(arch string, entries []entry) error {
+// distributions makes the deb and rpm packages of a program. Debian's libbpf-tools has a
+// ksnoop, too, but in /usr/sbin: both can be installed.
+func (d *dist) distributions(program, arch string, entries []entry) error {
 	contents, err := d.stage(entries)
 	if err != nil {
 		return err
@@ -65,18 +78,18 @@ func (d *dist) distributions(arch string, entries []entry) error {
 	defer os.RemoveAll(contents.dir)
 	for kind, packager := range map[string]nfpm.Packager{"deb": deb.Default, "rpm": rpm.DefaultRPM} {
 		info := nfpm.WithDefaults(&nfpm.Info{
-			Name: "ksnoop", Arch: arch, Platform: "linux", Version: packageVersion(d.version, d.time), VersionSchema: "none",
+			Name: program, Arch: arch, Platform: "linux", Version: packageVersion(d.version, d.time), VersionSchema: "none",
 			Section: "utils", Priority: "optional", Maintainer: "The ksnoop authors", License: "MIT",
 			Homepage:    "https://github.com/ksnoop/ksnoop",
-			Description: "data-centric tracer of Linux kernel functions\nShows arguments, return values, members and whole structures of kernel functions,\nselected by conditions that the kernel tests.",
+			Description: descriptions[program] + "\n" + longer[program],
 			MTime:       d.time, DisableGlobbing: true,
 			Overridables: nfpm.Overridables{
-				Conflicts: conflicts[kind], Contents: contents.list,
-				RPM: nfpm.RPM{BuildHost: "localhost", Summary: "data-centric tracer of Linux kernel functions"},
+				Contents: contents.list,
+				RPM:      nfpm.RPM{BuildHost: "localhost", Summary: descriptions[program]},
 			},
 		})
 		if err := write(d.dir, kind, packager, info); err != nil {
-			return fmt.Errorf("make the %s of %s: %w", kind, arch, err)
+			return fmt.Errorf("make the %s of %s for %s: %w", kind, program, arch, err)
 		}
 	}
 	return nil
@@ -93,7 +106,7 @@ func write(dir, kind string, packager nfpm.Packager, info *nfpm.Info) error {
 	return os.WriteFile(filepath.Join(dir, packager.ConventionalFileName(info)), out.Bytes(), 0o644)
 }
 
-// staged is files that nfpm reads, by its description of them.
+// staged holds files for nfpm, and its description of them.
 type staged struct {
 	dir  string
 	list files.Contents
@@ -117,21 +130,25 @@ func (d *dist) stage(entries []entry) (staged, error) {
 		if err := os.WriteFile(source, e.content, 0o644); err != nil {
 			return s, err
 		}
-		s.list = append(s.list, &files.Content{
+		content := &files.Content{
 			Source: source, Destination: "/usr/" + e.path,
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: os.FileMode(e.mode), MTime: d.time},
-		})
+		}
+		if path.IsAbs(e.path) { // what users change stays as it is
+			content.Destination, content.Type = e.path, files.TypeConfigNoReplace
+		}
+		s.list = append(s.list, content)
 	}
 	return s, nil
 }
 
-// materials writes the bill of materials of a binary. What it is made of is in
-// the binary itself. The bill has the checksum of the tool, too, so that must be
-// built alike everywhere.
-func (d *dist) materials(arch string) error {
-	output := filepath.Join(d.dir, d.name(arch)+".cdx.json")
+// materials writes the bill of materials of a binary, from the module list in the
+// binary itself. The bill also has the checksum of the tool that writes it, so the
+// tool must be built the same way everywhere.
+func (d *dist) materials(program, arch string) error {
+	output := filepath.Join(d.dir, d.name(program, arch)+".cdx.json")
 	cmd := exec.Command("go", "tool", "cyclonedx-gomod", "bin", "-json", "-std", "-noserial", "-notimestamp",
-		"-version", d.version, "-output", output, d.binary(arch))
+		"-version", d.version, "-output", output, d.built(program, arch))
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOAMD64=v1", "GOARM64=v8.0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, text)

@@ -10,7 +10,7 @@ import (
 
 const sumsFile = "SHA256SUMS"
 
-// sums writes what sha256sum -c reads, of every file there is.
+// sums writes the checksums of all files, in the format of sha256sum -c.
 func (d *dist) sums() error {
 	list, err := os.ReadDir(d.dir)
 	if err != nil {

@@ -11,40 +11,70 @@ import (
 	"slices"
 )
 
-// An entry is a file below the directory that ksnoop is installed to.
+// entry is a file below the directory that a program is installed to, or a configuration
+// if its path is absolute.
 type entry struct {
 	path    string
 	mode    int64
 	content []byte
 }
 
-// tree is what is installed: the program, the manual, completions, documents.
+// tree returns the files to install: the program, the manual, completions and
+// documents.
 func (d *dist) tree(arch string) ([]entry, error) {
 	program, err := os.ReadFile(d.binary(arch))
 	if err != nil {
 		return nil, err
 	}
-	entries := []entry{{"bin/ksnoop", 0o755, program}}
-	for _, f := range []struct{ from, to string }{
+	texts, err := d.texts([]place{
 		{"docs/ksnoop.8", "share/man/man8/ksnoop.8"},
 		{"LICENSE", "share/doc/ksnoop/copyright"},
 		{"README.md", "share/doc/ksnoop/README.md"},
-	} {
-		content, err := os.ReadFile(filepath.Join(d.source, f.from))
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry{f.to, 0o644, content})
+	})
+	if err != nil {
+		return nil, err
 	}
 	documents, err := d.documents()
 	if err != nil {
 		return nil, err
 	}
 	completions, err := d.completions()
-	return slices.Concat(entries, documents, completions), err
+	return slices.Concat([]entry{{"bin/ksnoop", 0o755, program}}, texts, documents, completions), err
 }
 
-// documents is everything about ksnoop but the manual.
+// exporterTree returns the files to install of the exporter: the program, its service, and
+// what it counts until that is changed.
+func (d *dist) exporterTree(arch string) ([]entry, error) {
+	program, err := os.ReadFile(d.built("ksnoop-exporter", arch))
+	if err != nil {
+		return nil, err
+	}
+	texts, err := d.texts([]place{
+		{"LICENSE", "share/doc/ksnoop-exporter/copyright"},
+		{"docs/exporter.md", "share/doc/ksnoop-exporter/exporter.md"},
+		{"cmd/ksnoop-exporter/ksnoop-exporter.service", "lib/systemd/system/ksnoop-exporter.service"},
+		{"cmd/ksnoop-exporter/node.probes", "/etc/ksnoop/node.probes"},
+	})
+	return slices.Concat([]entry{{"bin/ksnoop-exporter", 0o755, program}}, texts), err
+}
+
+// place says where a file of the repository is installed.
+type place struct{ from, to string }
+
+// texts returns files of the repository.
+func (d *dist) texts(places []place) ([]entry, error) {
+	var entries []entry
+	for _, p := range places {
+		content, err := os.ReadFile(filepath.Join(d.source, p.from))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{p.to, 0o644, content})
+	}
+	return entries, nil
+}
+
+// documents returns the documents other than the manual.
 func (d *dist) documents() ([]entry, error) {
 	var entries []entry
 	err := filepath.WalkDir(filepath.Join(d.source, "docs"), func(path string, f fs.DirEntry, err error) error {
@@ -62,7 +92,7 @@ func (d *dist) documents() ([]entry, error) {
 	return entries, err
 }
 
-// completions asks the program that runs on this machine for its completions.
+// completions runs the program for this machine and returns its completions.
 func (d *dist) completions() ([]entry, error) {
 	var entries []entry
 	for _, c := range []struct{ shell, to string }{

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// described is what git describe makes of a tag and the commits since.
+// described matches the output of git describe: a tag and the commits since.
 var described = regexp.MustCompile(`^v?(\d+(?:\.\d+)+)(?:-([a-z][a-z0-9.]*))??(?:-(\d+)-(g[0-9a-f]+))?(-dirty)?$`)
 
-// packageVersion is a version that package managers can compare: a pre-release
-// comes before its release, commits after a tag come after it, and without a
-// tag the commit's day decides.
+// packageVersion returns a version that package managers can compare: a pre-release
+// comes before its release, commits after a tag come after it, and without a tag
+// the commit's day decides.
 func packageVersion(version string, at time.Time) string {
 	m := described.FindStringSubmatch(version)
 	if m == nil {

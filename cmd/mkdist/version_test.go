@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Package managers order versions as they were made.
+// TestPackageVersion verifies that package managers sort versions in the order in
+// which they were made.
 func TestPackageVersion(t *testing.T) {
 	at := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	ordered := []struct{ version, want string }{

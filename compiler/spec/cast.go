@@ -11,16 +11,16 @@ var (
 	basics     = []string{"unsigned", "signed", "long", "short", "int", "char", "void", "_Bool", "float", "double", "__int128"}
 )
 
-// isTypeWord reports whether word is a keyword of C that belongs in a type,
-// and so nothing else's name.
+// isTypeWord reports whether word is a keyword of C that is part of a type. Nothing
+// else can have such a name.
 func isTypeWord(word string) bool {
 	return slices.Contains(tags, word) || slices.Contains(qualifiers, word) || slices.Contains(basics, word)
 }
 
-// atCast reports whether the parenthesis at tok begins a cast. As it cannot
-// know typedefs, it goes by what is around them: (T *) is a type, and (T)x has
-// something to cast. It looks no further than the next other parenthesis, so
-// that parsing takes linear time.
+// atCast reports whether the parenthesis at tok begins a cast. As it does not know
+// typedefs, it decides by the tokens around them: (T *) is a type, and so is T in
+// (T)x. It looks no further than the next parenthesis, so that parsing takes linear
+// time.
 func (p *parser) atCast() bool {
 	ahead := lookahead{lexer: p.lexer}
 	ahead.advance()
@@ -33,14 +33,31 @@ func (p *parser) atCast() bool {
 	ahead.skip(func(t token) bool { return t.kind == name })
 	pointer := ahead.tok.is("*")
 	ahead.skip(func(t token) bool { return t.is("*") || slices.Contains(qualifiers, t.text) })
-	if pointer || !ahead.tok.is(")") {
+	switch {
+	case ahead.tok.is("["):
+		return ahead.arrayType()
+	case pointer || !ahead.tok.is(")"):
 		return ahead.tok.is(")")
 	}
 	ahead.advance()
 	return ahead.tok.beginsValue()
 }
 
-// lookahead reads tokens that will be read again, with their errors.
+// arrayType reports whether [N] is the end of a type in parentheses. Without a value
+// behind them, it is the index of an array, and so it is before a star, which multiplies.
+func (a *lookahead) arrayType() bool {
+	a.advance()
+	number := a.tok.kind == number
+	a.advance()
+	closed := a.tok.is("]")
+	a.advance()
+	closed = closed && a.tok.is(")")
+	a.advance()
+	return number && closed && a.tok.beginsValue() && !a.tok.is("*")
+}
+
+// lookahead reads tokens ahead. The parser reads them again and reports their
+// errors.
 type lookahead struct {
 	lexer lexer
 	tok   token
@@ -53,7 +70,7 @@ func (a *lookahead) advance() {
 	}
 }
 
-// skip moves on as long as in holds.
+// skip skips tokens for which in returns true.
 func (a *lookahead) skip(in func(token) bool) {
 	for in(a.tok) {
 		a.advance()
@@ -65,7 +82,7 @@ func (t token) beginsValue() bool {
 	return t.kind == name && t.text != "if" || t.is("(") || t.is("$") || t.is("@") || t.is("*")
 }
 
-// cast parses a type in parentheses and the value behind it.
+// cast parses a type in parentheses and the value after it.
 func (p *parser) cast() (Expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -86,10 +103,15 @@ func (p *parser) cast() (Expr, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if !p.tok.beginsValue() {
+	var x Expr
+	switch {
+	case p.values && p.tok.numeric(): // an address
+		x, err = p.operand()
+	case !p.tok.beginsValue():
 		return nil, p.nothingToCast(at)
+	default:
+		x, err = p.value()
 	}
-	x, err := p.value()
 	return &Cast{typ, x, at}, err
 }
 
@@ -122,12 +144,41 @@ func (p *parser) typeName() (typ TypeName, err error) {
 			return typ, err
 		}
 	}
+	if p.tok.is("[") {
+		if err := p.count(&typ); err != nil {
+			return typ, err
+		}
+	}
 	typ.At = Span{start, p.prev.at.End}
 	return typ, nil
 }
 
-// continues reports whether word can stand behind the words of a type: a name
-// behind struct, or another word of an integer type.
+// count parses [N] behind a type.
+func (p *parser) count(typ *TypeName) error {
+	if err := p.advance(); err != nil {
+		return err
+	}
+	if p.tok.kind != number {
+		return p.badIndex()
+	}
+	n, err := p.integer(p.tok.at.Start, false, false)
+	if err == nil {
+		err = p.checkIndex(n)
+	}
+	switch {
+	case err != nil:
+		return err
+	case n.Abs == 0:
+		return Errorf(p.text, n.At, "an array of no elements")
+	case !p.tok.is("]"):
+		return p.unclosedIndex()
+	}
+	typ.Count = n.Abs
+	return p.advance()
+}
+
+// continues reports whether word can follow the words of a type: a name after
+// struct, or another word of an integer type.
 func continues(words []string, word string) bool {
 	switch {
 	case len(words) == 0:

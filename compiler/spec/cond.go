@@ -1,6 +1,6 @@
 package spec
 
-// condition parses 'if' and what must hold.
+// condition parses 'if' and the condition after it.
 func (p *parser) condition(t *Trace) (err error) {
 	p.cond = true
 	if err := p.advance(); err != nil {
@@ -10,7 +10,30 @@ func (p *parser) condition(t *Trace) (err error) {
 	return err
 }
 
-// or parses conditions of which one must hold.
+// ParseCondition parses a condition alone, with the if that it begins with. The trace
+// has nothing else. The error is always an [*Error].
+func ParseCondition(text string) (*Trace, error) {
+	if len(text) > longest {
+		return nil, Errorf(text[:longest], Span{longest, longest}, "the condition has %d bytes, the limit is %d", len(text), longest)
+	}
+	p := &parser{lexer: lexer{text: text}}
+	t := &Trace{Text: text}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if !p.tok.word("if") {
+		return nil, Errorf(text, p.tok.at, "a condition begins with if: as in 'if count > 4k'")
+	}
+	if err := p.condition(t); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != end {
+		return nil, p.badAfterCond()
+	}
+	return t, nil
+}
+
+// or parses conditions joined by ||.
 func (p *parser) or() (Cond, error) {
 	x, err := p.and()
 	for err == nil && p.tok.is("||") {
@@ -24,7 +47,7 @@ func (p *parser) or() (Cond, error) {
 	return x, err
 }
 
-// and parses conditions that must all hold.
+// and parses conditions joined by &&.
 func (p *parser) and() (Cond, error) {
 	x, err := p.not()
 	for err == nil && p.tok.is("&&") {
@@ -38,12 +61,12 @@ func (p *parser) and() (Cond, error) {
 	return x, err
 }
 
-// not parses a test, perhaps negated. As ! binds tighter than a comparison in
-// C, there !a == 5 means something nobody wants; here it is refused.
+// not parses a term, which may be negated. It refuses !a == 5, which is surely not
+// meant as in C: there the ! binds tighter than the comparison.
 func (p *parser) not() (Cond, error) {
 	p.splitNots()
 	if !p.tok.not() {
-		return p.test()
+		return p.term()
 	}
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -57,13 +80,14 @@ func (p *parser) not() (Cond, error) {
 	if err != nil {
 		return nil, err
 	}
-	if item, ok := x.(*Item); ok && item.Pred != nil && !p.prev.is(")") {
+	if item, ok := x.(*Item); ok && (item.Pred != nil || isBinary(item.Value)) && !p.grouped {
 		return nil, p.badNot(at, item)
 	}
 	return &Not{x, at}, nil
 }
 
-// splitNots cuts the first of several ! off, which are one token to the lexer.
+// splitNots splits the first ! off a token of several, since the lexer makes one
+// token of them.
 func (p *parser) splitNots() {
 	if t := &p.tok; t.kind == compare && only(t.text, "!") {
 		t.text = "!"
@@ -72,10 +96,9 @@ func (p *parser) splitNots() {
 	}
 }
 
-// test parses a test, or a condition in parentheses. Whether a parenthesis
-// belongs to a condition or to a value shows behind it: a value alone may go
-// on as one.
-func (p *parser) test() (Cond, error) {
+// term parses a predicate, or a condition in parentheses. Parentheses around a value
+// alone are part of a value, which may continue after them.
+func (p *parser) term() (Cond, error) {
 	if !p.tok.is("(") || p.atCast() {
 		return p.item()
 	}
@@ -83,16 +106,38 @@ func (p *parser) test() (Cond, error) {
 	if err != nil {
 		return nil, err
 	}
-	item, ok := x.(*Item)
-	if !ok || item.Pred != nil || item.Format.Name != "" {
-		p.last = nil
+	after := p.tok.at.Start
+	value := valueOf(x, p.tok.continues())
+	if value == nil {
+		p.last, p.grouped = nil, true
 		return x, nil
 	}
-	value, err := p.postfix(item.Value)
-	if err != nil {
+	if value, err = p.postfix(value); err != nil {
 		return nil, err
 	}
-	return p.itemOf(value)
+	item, err := p.itemOf(value)
+	p.grouped = p.tok.at.Start == after
+	return item, err
+}
+
+// valueOf returns the value that a condition in parentheses is, or nil if it is
+// none. A predicate for common bits is one if the value continues after it.
+func valueOf(x Cond, continues bool) Expr {
+	item, ok := x.(*Item)
+	switch {
+	case !ok || item.Format.Name != "":
+		return nil
+	case item.Pred == nil:
+		return item.Value
+	case continues:
+		return item.asValue()
+	}
+	return nil
+}
+
+func isBinary(x Expr) bool {
+	_, ok := x.(*Binary)
+	return ok
 }
 
 // group parses a condition in parentheses.
@@ -101,6 +146,8 @@ func (p *parser) group() (Cond, error) {
 		return nil, err
 	}
 	defer p.leave()
+	p.open++
+	defer func() { p.open-- }()
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -114,11 +161,11 @@ func (p *parser) group() (Cond, error) {
 	return x, p.advance()
 }
 
-// not reports whether t is a !, which the lexer takes for a comparison.
+// not reports whether t is a !, which has the kind compare.
 func (t token) not() bool { return t.kind == compare && t.text == "!" }
 
-// operator reports whether t stands between a value and a constant, or means
-// to.
+// operator reports whether t is an operator between a value and a constant, valid
+// or not.
 func (t token) operator() bool { return t.kind == compare || t.is("&") || t.is("~") }
 
 // word reports whether t is the name text.

@@ -9,7 +9,7 @@ import (
 // lowest is the magnitude of the lowest constant, -2^63.
 const lowest = 1 << 63
 
-// constant parses what a value is compared with.
+// constant parses the constant that a value is compared with.
 func (p *parser) constant() (c Constant, err error) {
 	sign, start := "", p.tok.at.Start
 	if p.tok.is("-") || p.tok.is("+") {
@@ -22,7 +22,7 @@ func (p *parser) constant() (c Constant, err error) {
 	case t.kind == number && isDuration(t.text):
 		c, err = p.duration(sign)
 	case t.kind == number:
-		c, err = p.integer(start, sign == "-")
+		c, err = p.integer(start, sign == "-", p.isTimed())
 	case t.kind == name && t.text != "return" && t.text != "if" && sign != "+":
 		c, err = Constant{Kind: Name, Neg: sign == "-", Str: t.text, At: t.at}, p.advance()
 	case t.kind == quoted && sign == "" && t.text[0] == '"':
@@ -39,13 +39,22 @@ func (p *parser) constant() (c Constant, err error) {
 	return c, err
 }
 
-// integer parses a number behind a sign at start, if there is one.
-func (p *parser) integer(start int, neg bool) (c Constant, err error) {
-	digits, base := radix(p.tok.text)
+// integer parses a number. Start is the offset of its sign, if it has one. A number that is
+// timed stands for a duration or is compared with one, so that it is no size.
+func (p *parser) integer(start int, neg, timed bool) (c Constant, err error) {
+	number, shift := p.tok.text, uint(0)
+	if amount, s, ok := cutSize(number); ok && !timed {
+		number, shift = amount, s
+	}
+	digits, base := radix(number)
 	abs, err := strconv.ParseUint(digits, base, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return c, p.badNumber(digits, base)
+		return c, p.badNumber(digits, base, timed)
 	}
+	if abs<<shift>>shift != abs {
+		err = strconv.ErrRange
+	}
+	abs <<= shift
 	at := Span{start, p.tok.at.End}
 	if err != nil || neg && abs > lowest {
 		return c, Errorf(p.text, at, "%s is out of range", Quote(p.text[at.Start:at.End])).
@@ -59,6 +68,8 @@ func radix(number string) (digits string, base int) {
 	switch {
 	case strings.HasPrefix(number, "0x"), strings.HasPrefix(number, "0X"):
 		return number[2:], 16
+	case strings.HasPrefix(number, "0o"), strings.HasPrefix(number, "0O"):
+		return number[2:], 8
 	case len(number) > 1 && number[0] == '0':
 		return number[1:], 8
 	default:
@@ -66,24 +77,32 @@ func radix(number string) (digits string, base int) {
 	}
 }
 
-// ParseUint reads a number as C does: decimal, 0x and hexadecimal, 0 and octal.
+// ParseUint parses a number as C does: decimal, hexadecimal after 0x, or octal
+// after 0 or 0o.
 func ParseUint(number string) (uint64, error) {
 	digits, base := radix(number)
 	return strconv.ParseUint(digits, base, 64)
 }
 
-// badNumber refuses the token as a number of that base.
-func (p *parser) badNumber(digits string, base int) error {
+// badNumber returns the error for a token that is not a number of this base.
+func (p *parser) badNumber(digits string, base int, timed bool) error {
 	text := p.tok.text
 	err := Errorf(p.text, p.tok.at, "%s is not a number", Quote(text))
 	plain := strings.TrimRight(digits, "uUlL")
+	amount, unit, counted := cutUnit(text)
+	size, isSize := sizeHabits[unit]
 	switch {
+	case digits == "" && base == 8:
+		return err.WithHint("octal digits belong after %s", text)
 	case digits == "":
 		return err.WithHint("hexadecimal digits belong after %s", text)
 	case isDuration(text):
 		return err.WithHint("only $duration is compared with a time")
+	case isSize && counted && !timed:
+		return err.WithHint("did you mean '%s%s'?", amount, size)
+	case sizes[unit] != 0 && strings.Contains(amount, ".") && !timed:
+		return err.WithHint("a size is a whole number: 1536K is 1.5 times 1M")
 	case meantUnit(text) != "":
-		amount, _, _ := cutUnit(text)
 		return err.WithHint("did you mean '%s%s'?", amount, meantUnit(text))
 	case only(plain, "01234567") && base == 8, only(plain, decimal) && base == 10, only(plain, hexadecimal) && base == 16:
 		return err.WithHint("leave out the suffix '%s'", digits[len(plain):])
@@ -105,7 +124,18 @@ const (
 	hexadecimal = "0123456789abcdefABCDEF"
 )
 
-// only reports whether text consists of these digits, at least one.
+// only reports whether text is not empty and consists of these digits.
 func only(text, digits string) bool {
 	return text != "" && strings.Trim(text, digits) == ""
+}
+
+// sizes has the suffixes of sizes and the exponents of their powers of two.
+var sizes = map[string]uint{"k": 10, "K": 10, "M": 20, "G": 30, "T": 40}
+
+// cutSize splits a size such as 64K into its number, which is decimal and has no
+// leading zero, and the exponent of the power of two that the suffix means.
+func cutSize(text string) (amount string, shift uint, ok bool) {
+	amount, unit, _ := cutUnit(text)
+	shift = sizes[unit]
+	return amount, shift, shift != 0 && only(amount, decimal) && amount[0] != '0'
 }

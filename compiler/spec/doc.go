@@ -1,13 +1,13 @@
-// Package spec is the syntax of trace specs: text to tree and back. It knows
-// no kernel and no types, so that every spec parses the same everywhere; what
-// the names mean is for package compiler to find out.
+// Package spec parses and prints trace specs. It does not depend on a kernel or on
+// types, so a spec parses the same everywhere. Package compiler resolves the names
+// in it.
 //
 //	trace, err := spec.Parse("ip_send_skb(skb->len > 100, return)")
 //
 // The language:
 //
-//	SPEC     = TARGET [ "(" ITEM { "," ITEM } ")" ] [ "if" COND ]
-//	TARGET   = [ MODULE ":" ] FUNC | "tp" ":" TRACEPOINT
+//	SPEC     = POINT [ "(" ITEM { "," ITEM } ")" ] [ "if" COND ]
+//	POINT    = [ MODULE ":" ] FUNC | "tp" ":" TRACEPOINT
 //	ITEM     = VALUE [ ":" FORMAT ] [ OP CONSTANT | "is-err" ]
 //	OP       = "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
 //
@@ -27,20 +27,20 @@
 //
 // FUNC and TRACEPOINT may have the wildcards * ? [a-z] [!a-z], and dots for
 // the suffixes that compilers give to clones, as in copy_process.isra.0. The
-// other names are C identifiers, but for a MODULE that begins with a digit.
-// [Formats] and [Builtins] list what may stand for FORMAT and BUILTIN. The
-// constant behind a ~ is a string, and a pattern with the same wildcards.
-// Characters and strings have the escapes \n \t \0 \\ \' \" and \xNN. Blanks
-// may stand between any two tokens, and nowhere else; const and volatile
+// other names are C identifiers, except that a MODULE may begin with a digit.
+// [Formats] and [Builtins] list the values of FORMAT and BUILTIN. The constant
+// after a ~ is a string: a pattern with the same wildcards. Characters and
+// strings have the escapes \n \t \0 \\ \' \" and \xNN. Blanks are allowed
+// between any two tokens, and nowhere else; const and volatile are allowed
 // anywhere in a type.
 //
-// Operators bind as in C: * and casts weaker than what stands behind a value,
-// && tighter than ||. Where C would surprise, as in !a == 5 and a & 4 == 4, a
-// spec is refused. What follows a parenthesis tells (T)x from (x): it is a
-// cast if it begins with a keyword of C, if a star ends it, or if it holds a
-// name and a value stands behind it.
+// Operators bind as in C: * and casts weaker than the operators after a value,
+// && tighter than ||. Specs whose meaning in C is surprising, such as !a == 5
+// and a & 4 == 4, are refused. A parenthesis is a cast if it begins with a
+// keyword of C, if it ends with a star, or if it has only a name in it and a
+// value follows; else it is a value, as in (x).
 //
-// A spec that does not parse gives an [*Error], which shows the place:
+// If a spec does not parse, the error is an [*Error], which shows the place:
 //
 //	'=' is not a comparison
 //	  vfs_read(count = 5)

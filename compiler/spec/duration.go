@@ -11,7 +11,7 @@ var units = map[string]uint64{
 	"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9,
 }
 
-// otherUnits are names that people know for them.
+// otherUnits has other common names of units.
 var otherUnits = map[string]string{
 	"nsec": "ns", "nsecs": "ns", "nanos": "ns", "NS": "ns",
 	"usec": "us", "usecs": "us", "micros": "us", "US": "us",
@@ -21,8 +21,8 @@ var otherUnits = map[string]string{
 	"H": "h", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
 }
 
-// cutUnit splits a number into digits with at most one dot among them, and
-// what follows. It returns false if it does not begin so.
+// cutUnit splits a number into digits with at most one dot among them and the unit
+// after them. It returns false if the number does not begin with a digit.
 func cutUnit(number string) (amount, unit string, ok bool) {
 	unit = strings.TrimLeft(number, decimal+".")
 	amount = number[:len(number)-len(unit)]
@@ -30,13 +30,13 @@ func cutUnit(number string) (amount, unit string, ok bool) {
 	return amount, unit, only(whole, decimal) && (!dot || only(fraction, decimal))
 }
 
-// isDuration reports whether a number has one of the units.
+// isDuration reports whether number has a unit of durations.
 func isDuration(number string) bool {
 	_, unit, ok := cutUnit(number)
 	return ok && units[unit] != 0
 }
 
-// meantUnit returns the unit that was meant by that of a number, if any.
+// meantUnit returns the unit that is meant by the unknown unit of a number, or "".
 func meantUnit(number string) string {
 	_, unit, ok := cutUnit(number)
 	if !ok {
@@ -45,8 +45,8 @@ func meantUnit(number string) string {
 	return otherUnits[unit]
 }
 
-// ParseDuration parses a text that is a duration, such as 1.5ms, and returns
-// its nanoseconds. Its error is always an [*Error].
+// ParseDuration parses a duration such as 1.5ms and returns it in nanoseconds. Its
+// error is always an [*Error].
 func ParseDuration(text string) (ns uint64, err error) {
 	p := &parser{lexer: lexer{text: text}}
 	var c Constant
@@ -54,12 +54,12 @@ func ParseDuration(text string) (ns uint64, err error) {
 		c, err = p.constant()
 	}
 	if err == nil && (c.Kind != Duration || p.tok.kind != end) {
-		err = Errorf(text, Span{0, len(text)}, "%s is no duration", Quote(text)).WithHint("a duration has a unit: 10ms, 1.5s")
+		err = Errorf(text, Span{0, len(text)}, "%s is not a duration", Quote(text)).WithHint("a duration has a unit: 10ms, 1.5s")
 	}
 	return c.Abs, err
 }
 
-// duration parses a number with a unit, behind this sign.
+// duration parses a number with a unit, after the sign, which may be empty.
 func (p *parser) duration(sign string) (c Constant, err error) {
 	t := p.tok
 	if sign != "" {
@@ -69,7 +69,7 @@ func (p *parser) duration(sign string) (c Constant, err error) {
 	whole, fraction, _ := strings.Cut(amount, ".")
 	part, ok := fractionOf(fraction, units[unit])
 	if !ok {
-		return c, Errorf(p.text, t.at, "%s is no whole number of nanoseconds", t)
+		return c, Errorf(p.text, t.at, "%s is not a whole number of nanoseconds", t)
 	}
 	n, err := strconv.ParseUint(whole, 10, 64)
 	high, low := bits.Mul64(n, units[unit])
@@ -81,8 +81,8 @@ func (p *parser) duration(sign string) (c Constant, err error) {
 	return Constant{Kind: Duration, Abs: ns, At: t.at}, p.advance()
 }
 
-// fractionOf is a part of a unit, given by the digits behind the dot, if it is a
-// whole number.
+// fractionOf returns the part of a unit given by the digits after the dot. It
+// returns false if that is not a whole number.
 func fractionOf(digits string, unit uint64) (n uint64, ok bool) {
 	const most = 13 // an hour has 13 factors of 2 and 11 of 5
 	digits = strings.TrimRight(digits, "0")

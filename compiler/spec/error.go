@@ -1,25 +1,38 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Error is a fault in a spec: what is wrong and where. It prints as the
-// message, the spec with the place marked, and the hint if there is one. If it
-// is from a file, file, line and column stand before the message.
+// Error is an error in a spec, with its place. It prints the message, the spec with
+// the place marked, and the hint if there is one. If the spec is from a file, the
+// file, line and column come before the message.
 type Error struct {
 	Text string // the spec
-	From Source // where Text is from
+	From Source // the line that Text is from
 	At   Span   // the place in Text
 	Msg  string // what is wrong
-	Hint string // how to put it right, may be empty and may have several lines
+	Hint string // how to correct it; may be empty or have several lines
+	Kind ErrorKind
 }
 
-// Errorf returns an error at a place of the spec text. Inlined into its 300
-// callers it would take 80 KB.
+// ErrorKind tells apart the errors on which programs decide.
+type ErrorKind uint8
+
+// The kinds of errors.
+const (
+	OtherError      ErrorKind = iota
+	NoTracepoint              // the kernel has no tracepoint of that name
+	NoIterator                // the kernel has no iterator of that name
+	HiddenAddresses           // the user may not see the addresses of symbols
+)
+
+// Errorf returns an error at a place in the text of a spec. It is not inlined
+// because that would take 80 KB in its 300 callers.
 //
 //go:noinline
 func Errorf(text string, at Span, format string, args ...any) *Error {
@@ -34,8 +47,22 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// Error prints e in printable ASCII only: a terminal must not obey what is in
-// a spec, nor what is in the names of a kernel module.
+// WithKind sets the kind of e and returns e.
+func (e *Error) WithKind(kind ErrorKind) *Error {
+	e.Kind = kind
+	return e
+}
+
+// Locate sets the file and line of an error about t, and returns the error.
+func (t *Trace) Locate(err error) error {
+	if refusal := (*Error)(nil); errors.As(err, &refusal) {
+		refusal.From = t.From
+	}
+	return err
+}
+
+// Error returns the text of e in printable ASCII only, since specs and the names in
+// a kernel module may have control characters, which a terminal would obey.
 func (e *Error) Error() string {
 	lines := []string{printable(e.position() + e.Msg)}
 	if source, from, to := window(e.Text, e.At); source != "" {
@@ -49,23 +76,26 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// position returns the place in a file, if e is from one: "FILE:LINE:COLUMN: ".
+// position returns "FILE:LINE:COLUMN: ", or "" if e is not from a file.
 func (e *Error) position() string {
 	if e.From.Line == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s:%d:%d: ", e.From.File, e.From.Line, column(e.Text, e.At.Start)+1)
+	return fmt.Sprintf("%s:%d:%d: ", e.From.File, e.From.Line, e.Column())
 }
 
-// columns is how much of a spec is shown; context is what is left of a place
-// in the middle of a longer one.
+// Column returns the column of e in its spec, counted from 1 in characters.
+func (e *Error) Column() int { return column(e.Text, e.At.Start) + 1 }
+
+// columns is the number of columns of a spec that are shown. Context is the number
+// of columns shown before a place in the middle of a longer spec.
 const (
 	columns = 96
 	context = 32
 )
 
-// window returns the part of text around a place, as it is printed, and the
-// columns from and to of the place in it. At least one column is marked.
+// window returns the part of text around a place, in printable form, and the
+// columns of the place in it. The place has at least one column.
 func window(text string, at Span) (line string, from, to int) {
 	line = printable(text)
 	from = min(column(text, at.Start), len(line))
@@ -84,13 +114,13 @@ func window(text string, at Span) (line string, from, to int) {
 	return strings.TrimRight(line, " "), from, to
 }
 
-// column returns the number of columns that text[:offset] takes in print.
+// column returns the number of columns that text[:offset] takes when printed.
 func column(text string, offset int) int {
 	return utf8.RuneCountInString(text[:max(0, min(offset, len(text)))])
 }
 
-// printable returns text in printable ASCII, one column for each character:
-// white space as a blank, everything else as a question mark.
+// printable returns text in printable ASCII, with one column for each character. It
+// replaces white space by a blank and other characters by a question mark.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -104,10 +134,10 @@ func printable(text string) string {
 	}, text)
 }
 
-// Quote returns text in quotes, cut to a length that fits into a message.
+// Quote returns text in quotes, shortened to fit into a message.
 func Quote(text string) string { return "'" + cut(text) + "'" }
 
-// cut returns text cut to a length that fits into a message.
+// cut returns text shortened to fit into a message.
 func cut(text string) string {
 	const longest = 60
 	if len(text) > longest {

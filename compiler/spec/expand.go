@@ -2,8 +2,9 @@ package spec
 
 import "slices"
 
-// Expand returns t with the arguments of the function in place of $arg*, and
-// its filter bound to them. A t without $arg* is returned as it is.
+// Expand returns a copy of t in which the arguments of the function, params,
+// replace $arg*, and the names in the filter refer to them. If t does not have
+// $arg*, it returns t.
 func (t *Trace) Expand(params []string) (*Trace, error) {
 	all := slices.IndexFunc(t.Items, func(i *Item) bool { _, is := i.Value.(*AllArgs); return is })
 	if all < 0 {
@@ -24,7 +25,7 @@ func (t *Trace) Expand(params []string) (*Trace, error) {
 	return &expanded, err
 }
 
-// CheckNames refuses two arguments of a probe with the same name.
+// CheckNames returns an error if two arguments of a probe have the same name.
 func (t *Trace) CheckNames() error {
 	names := t.ItemNames()
 	for i, name := range names {
@@ -40,7 +41,7 @@ func (t *Trace) CheckNames() error {
 	return nil
 }
 
-// bindFields returns a copy of c in which every field names an item of t.
+// bindFields returns a copy of c in which every field refers to an item of t.
 func (t *Trace) bindFields(c Cond) (Cond, error) {
 	switch c := c.(type) {
 	case *And:
@@ -67,7 +68,7 @@ func (t *Trace) bindBoth(x, y Cond) (Cond, Cond, error) {
 	return x, y, err
 }
 
-// bindField binds a test of an argument that $arg* stands for.
+// bindField returns a copy of a predicate whose field refers to an item of t.
 func (t *Trace) bindField(item *Item) (Cond, error) {
 	field, ok := item.Value.(*Field)
 	if !ok || field.Of != nil {

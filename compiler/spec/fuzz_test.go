@@ -10,9 +10,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
-// FuzzParse: a refused text gives an *Error with a place in the text. An
-// accepted one prints to a spec that parses to the same tree and prints the
-// same again.
+// FuzzParse checks that the error for refused text is an *Error with a place in the
+// text, and that accepted text prints as a spec that parses to the same tree and
+// prints the same again.
 func FuzzParse(f *testing.F) {
 	for _, test := range refused {
 		f.Add(test.spec)
@@ -41,8 +41,8 @@ func requirePlace(t *testing.T, err error) {
 	spectest.RequirePlace(t, err, refusal.Msg, refusal.Text, refusal.At.Start, refusal.At.End)
 }
 
-// FuzzError: however wrong the place and whatever is in the text, an error
-// prints in printable ASCII, and the marked line fits a terminal.
+// FuzzError checks that errors with any place and any text print in printable ASCII,
+// and that the marked line fits on a terminal.
 func FuzzError(f *testing.F) {
 	f.Add("f(a", 3, 3)
 	f.Add(strings.Repeat("b\u00e9\xff\n", 99), 150, 151)
@@ -60,8 +60,8 @@ func FuzzError(f *testing.F) {
 	})
 }
 
-// FuzzNearest: the answer is one of the candidates, a name is nearest to
-// itself, and the order of the candidates does not matter.
+// FuzzNearest checks that the result is one of the candidates, that a name is nearest
+// to itself, and that the order of the candidates does not matter.
 func FuzzNearest(f *testing.F) {
 	f.Add("cuont", "count", "file")
 	f.Fuzz(func(t *testing.T, name, a, b string) {

@@ -2,19 +2,19 @@ package spec
 
 import "strings"
 
-// MostGlob is the most elements in the pattern behind a ~, which is matched in
+// MostGlob is the most elements in the pattern after a ~. The pattern is matched in
 // the kernel.
 const MostGlob = 60
 
-// GlobElement is a part of a pattern: it matches one byte, or with Star any
-// number of any bytes.
+// GlobElement is an element of a pattern. It matches one byte, or with Star any
+// number of arbitrary bytes.
 type GlobElement struct {
 	Star   bool
-	Not    bool        // one that is in none of the ranges; ? is Not without ranges
-	Ranges []ByteRange // one that is in one of them
+	Not    bool        // matches a byte in none of the ranges; ? is Not without ranges
+	Ranges []ByteRange // matches a byte in one of the ranges
 }
 
-// ByteRange is the bytes from Low to High, both of them included.
+// ByteRange is the range of bytes from Low to High, inclusive.
 type ByteRange struct{ Low, High byte }
 
 // Match reports whether the element matches the byte.
@@ -27,9 +27,8 @@ func (e GlobElement) Match(c byte) bool {
 	return e.Not || e.Star
 }
 
-// ParseGlob parses a pattern: of a function, or behind a ~. A backslash takes
-// the special meaning from what follows it. The error is an [*Error] about a
-// place in the pattern.
+// ParseGlob parses the pattern of a function or after a ~. A backslash escapes the
+// next character. The error is an [*Error] about a place in the pattern.
 func ParseGlob(pattern string) ([]GlobElement, error) {
 	var elements []GlobElement
 	for at := 0; at < len(pattern); {
@@ -45,10 +44,11 @@ func ParseGlob(pattern string) ([]GlobElement, error) {
 	return elements, nil
 }
 
-// IsGlob reports whether a name has wildcards in it.
+// IsGlob reports whether name has wildcards.
 func IsGlob(name string) bool { return strings.ContainsAny(name, wildcards) }
 
-// GlobPrefix is what all that a glob matches begins with.
+// GlobPrefix returns the prefix of glob without wildcards. All names that glob
+// matches begin with it.
 func GlobPrefix(glob string) string {
 	if i := strings.IndexAny(glob, wildcards); i >= 0 {
 		return glob[:i]
@@ -58,8 +58,8 @@ func GlobPrefix(glob string) string {
 
 const wildcards = "*?["
 
-// globElement parses the element at a place of the pattern and returns how
-// long it is.
+// globElement parses the element at an offset of the pattern and returns its
+// length.
 func globElement(pattern string, at int) (e GlobElement, size int, err error) {
 	switch c := pattern[at]; {
 	case c == '*':
@@ -77,7 +77,7 @@ func globElement(pattern string, at int) (e GlobElement, size int, err error) {
 	}
 }
 
-// globClass parses the brackets at a place of the pattern.
+// globClass parses the brackets at an offset of the pattern.
 func globClass(pattern string, at int) (e GlobElement, size int, err error) {
 	length := strings.IndexByte(pattern[at:], ']')
 	if length < 0 {
@@ -106,8 +106,8 @@ func globClass(pattern string, at int) (e GlobElement, size int, err error) {
 	return e, length + 1, nil
 }
 
-// checkGlob refuses a malformed pattern. The function place finds a byte of it
-// in the spec.
+// checkGlob refuses a malformed pattern. The function place returns the offset in
+// the spec of a byte of the pattern.
 func (p *parser) checkGlob(pattern string, place func(int) int) error {
 	_, err := ParseGlob(pattern)
 	if err, ok := err.(*Error); ok {
@@ -118,7 +118,7 @@ func (p *parser) checkGlob(pattern string, place func(int) int) error {
 	return nil
 }
 
-// pattern parses the string behind a ~.
+// pattern parses the string after a ~.
 func (p *parser) pattern() (c Constant, err error) {
 	if p.tok.kind != quoted || p.tok.text[0] != '"' {
 		return c, p.badPattern()

@@ -63,8 +63,8 @@ func TestGlobElementMatch(t *testing.T) {
 	}
 }
 
-// FuzzParseGlob: a refused pattern gives an error with a place in it; an
-// accepted one has no more elements than bytes.
+// FuzzParseGlob checks that the error for a refused pattern has a place in it, and
+// that an accepted pattern has no more elements than bytes.
 func FuzzParseGlob(f *testing.F) {
 	f.Add(`eth[0-9!]*\??[!a-]`)
 	f.Fuzz(func(t *testing.T, pattern string) {

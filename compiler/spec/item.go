@@ -5,21 +5,18 @@ import (
 	"strings"
 )
 
-// list parses the items and the parentheses around them.
+// list parses the items and the parentheses around them. If there are no items,
+// only the call is recorded, and Items is empty but not nil.
 func (p *parser) list(t *Trace) error {
-	open := p.tok
 	if err := p.advance(); err != nil {
 		return err
 	}
-	switch {
-	case p.tok.is(")") && p.part:
+	if p.tok.is(")") {
 		t.Items = []*Item{}
 		return p.advance()
-	case p.tok.is(")"):
-		return p.emptyList(open)
 	}
 	for {
-		item, err := p.item()
+		item, err := p.listed()
 		if err != nil {
 			return err
 		}
@@ -36,34 +33,59 @@ func (p *parser) list(t *Trace) error {
 	}
 }
 
-// item parses a value, perhaps with a format and a predicate.
+// listed parses an item of the list.
+func (p *parser) listed() (*Item, error) {
+	if p.atAggregate() {
+		return p.aggregate()
+	}
+	return p.item()
+}
+
+// item parses a value, which may have a format and a predicate.
 func (p *parser) item() (*Item, error) {
-	value, err := p.value()
+	value, err := p.leading(shifting)
 	if err != nil {
 		return nil, err
 	}
+	p.grouped = false
 	return p.itemOf(value)
 }
 
-// itemOf parses what may stand behind the value of an item.
+// itemOf parses the rest of an item: the operators after its first value, its
+// format and its predicate.
 func (p *parser) itemOf(value Expr) (item *Item, err error) {
+	least := shifting
+	if value, err = p.joined(value, shifting); err == nil && p.tok.is("|") {
+		least = bitOr
+		value, err = p.joined(value, bitOr)
+	}
+	if err != nil {
+		return nil, err
+	}
 	item = &Item{Value: value}
 	p.last = item
+	if least == bitOr && p.tok.operator() {
+		return nil, p.badPrecedence(value.(*Binary))
+	}
 	if p.tok.is(":") {
 		if item.Format, err = p.format(); err != nil {
 			return nil, err
 		}
 	}
 	switch {
+	case p.tok.arrow() && p.cond && p.open == 0: // the condition of a beginning ends here
 	case p.tok.operator():
 		item.Pred, err = p.predicate()
 	case p.tok.word("is"):
 		item.Pred, err = p.isErr()
 	}
+	if err == nil {
+		err = p.checkOver(item)
+	}
 	return item, err
 }
 
-// isErr parses the words of [IsErr], which stand without blanks.
+// isErr parses the operator is-err, which is written without blanks.
 func (p *parser) isErr() (*Predicate, error) {
 	at := p.tok.at
 	p.pos = at.End
@@ -74,7 +96,7 @@ func (p *parser) isErr() (*Predicate, error) {
 	return &Predicate{Op: IsErr, OpAt: at}, p.advance()
 }
 
-// format parses a colon and the format behind it.
+// format parses a colon and the format after it.
 func (p *parser) format() (id Ident, err error) {
 	if err := p.advance(); err != nil {
 		return id, err
@@ -85,7 +107,7 @@ func (p *parser) format() (id Ident, err error) {
 	return p.ident()
 }
 
-// badFormat refuses what stands behind the colon of a format.
+// badFormat returns the error for an invalid format after a colon.
 func (p *parser) badFormat() error {
 	all := "the formats are " + strings.Join(Formats, " ")
 	switch t := p.tok; {
@@ -95,6 +117,9 @@ func (p *parser) badFormat() error {
 		return p.expected("a format after ':'").WithHint("%s", all)
 	default:
 		err := Errorf(p.text, t.at, "%s is not a format", t)
+		if word := formatHabits[t.text]; word != "" {
+			return err.WithHint("did you mean '%s'?", word)
+		}
 		if near, ok := Nearest(t.text, slices.Values(Formats)); ok {
 			return err.WithHint("did you mean '%s'?", near)
 		}
@@ -102,7 +127,7 @@ func (p *parser) badFormat() error {
 	}
 }
 
-// predicate parses an operator and a constant.
+// predicate parses an operator, and the constant or value after it.
 func (p *parser) predicate() (*Predicate, error) {
 	op := slices.Index(ops[:], p.tok.text)
 	if op < 0 {
@@ -115,7 +140,7 @@ func (p *parser) predicate() (*Predicate, error) {
 	case pred.Op == Glob:
 		pred.Const, err = p.pattern()
 	default:
-		pred.Const, err = p.constant()
+		err = p.comparand(pred)
 	}
 	return pred, err
 }

@@ -11,8 +11,8 @@ type kind uint8
 
 const (
 	end     kind = iota // the end of the text
-	name                // an identifier, 'return' and 'if' too
-	number              // a digit and all letters, digits and dots glued to it
+	name                // an identifier, including 'return' and 'if'
+	number              // a digit and all letters, digits and dots that follow
 	quoted              // a string or a character, with its quotes
 	compare             // a run of = ! < >
 	punct               // "->", "&&", "||" or another single character
@@ -25,10 +25,12 @@ type token struct {
 	at   Span
 }
 
-// is reports whether t is the punctuation text.
+// is reports whether t is the punctuation text. It is not inlined: it has 270 callers.
+//
+//go:noinline
 func (t token) is(text string) bool { return t.kind == punct && t.text == text }
 
-// String returns t as it is called in messages.
+// String returns the name of t in messages.
 func (t token) String() string {
 	switch t.kind {
 	case end:
@@ -40,17 +42,17 @@ func (t token) String() string {
 	}
 }
 
-// longestName is the kernel's limit, KSYM_NAME_LEN less the final 0 (Linux
-// 6.1; 127 before).
+// longestName is the kernel's limit: KSYM_NAME_LEN without the final NUL (since
+// Linux 6.1; 127 before).
 const longestName = 511
 
-// lexer cuts a text into tokens.
+// lexer splits a text into tokens.
 type lexer struct {
 	text string
 	pos  int
 }
 
-// function returns the next token; a name may have dots and wildcards in it.
+// function returns the next token. A name may have dots and wildcards.
 func (l *lexer) function() (token, error) {
 	last := l.pos
 	l.skip(isBlank)
@@ -69,8 +71,8 @@ func (l *lexer) function() (token, error) {
 	}
 }
 
-// class moves on behind the brackets of a wildcard. It returns false if none
-// begin here, or if they are not closed.
+// class moves past the brackets of a wildcard. It returns false if there are none
+// at the current position, or if they are not closed.
 func (l *lexer) class() bool {
 	if l.pos == len(l.text) || l.text[l.pos] != '[' {
 		return false
@@ -83,7 +85,8 @@ func (l *lexer) class() bool {
 	return true
 }
 
-// next returns the next token. At the end it returns end, again and again.
+// next returns the next token. At the end of the text it returns a token of kind
+// end each time.
 func (l *lexer) next() (token, error) {
 	last := l.pos
 	l.skip(isBlank)
@@ -114,7 +117,7 @@ func (l *lexer) next() (token, error) {
 	return l.token(punct, start), nil
 }
 
-// skip moves on as long as in holds.
+// skip skips bytes for which in returns true.
 func (l *lexer) skip(in func(byte) bool) {
 	for l.pos < len(l.text) && in(l.text[l.pos]) {
 		l.pos++
@@ -134,8 +137,8 @@ func (l *lexer) checkName(t token) (token, error) {
 	return t, nil
 }
 
-// lookalikes are characters that text processors put in place of what the
-// spec language uses.
+// lookalikes has characters that text processors insert in place of those that
+// specs use.
 var lookalikes = map[rune]string{
 	'\u00a0': "a plain blank",
 	'\u2010': "-", '\u2011': "-", '\u2012': "-", '\u2013': "-", '\u2014': "-", '\u2212': "-",
@@ -143,8 +146,8 @@ var lookalikes = map[rune]string{
 	'\u2192': "->", '\u2260': "!=", '\u2264': "<=", '\u2265': ">=",
 }
 
-// foreign returns the error for the character at the current position, which
-// is no printable ASCII.
+// foreign returns the error for the character at the current position, which is not
+// printable ASCII.
 func (l *lexer) foreign() *Error {
 	r, size := utf8.DecodeRuneInString(l.text[l.pos:])
 	char := fmt.Sprintf("%U", r)
@@ -158,7 +161,8 @@ func (l *lexer) foreign() *Error {
 	return err
 }
 
-// CheckText refuses a text that is not printable ASCII and blanks.
+// CheckText returns an error if text has other characters than printable ASCII and
+// blanks.
 func CheckText(text string) error {
 	at := strings.IndexFunc(text, func(r rune) bool { return r > '~' || !isPrintable(byte(r)) && !isBlank(byte(r)) })
 	if at < 0 {
@@ -175,14 +179,14 @@ func isDotted(c byte) bool  { return c == '.' || isWord(c) }
 func isCompare(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
 func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
 
-// isInClass reports whether c may stand between the brackets of a wildcard, or
-// opens them.
+// isInClass reports whether c may be in the brackets of a wildcard, or is the
+// opening bracket.
 func isInClass(c byte) bool { return isDotted(c) || strings.IndexByte("*?[!^-", c) >= 0 }
 
 func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
 
-// IsName reports whether a spec can name a function or an argument so. Broken
-// BTF has names that it cannot, which may say anything to a terminal.
+// IsName reports whether name can be the name of a function or an argument in a
+// spec. Invalid BTF may have other names, with control characters for a terminal.
 func IsName(name string) bool {
 	for i := range len(name) {
 		if !isPrintable(name[i]) || isBlank(name[i]) {

@@ -7,11 +7,11 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// Nearest returns the candidate that name is most likely a misspelling of:
-// the one with the fewest insertions, deletions and replacements between them,
-// two letters swapped counting as one. It returns false if none is close. Of
-// equally close ones it returns the first in the alphabet, so that the order
-// of the candidates does not matter.
+// Nearest returns the candidate that name is most likely a misspelling of: the one
+// with the fewest edits between them. An edit is an insertion, a deletion, a
+// replacement or a swap of two neighbouring letters. It returns false if no
+// candidate is close. Of equally close candidates it returns the first in the
+// alphabet, so that their order does not matter.
 func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	best, found, least := "", false, mostEdits
 	if len(name) > longestMisspelt {
@@ -30,15 +30,16 @@ func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	return best, found
 }
 
-// longestMisspelt bounds the time, which grows with the square of the length.
+// longestMisspelt is the longest name that is compared, since the time grows with
+// the square of the length.
 const longestMisspelt = 128
 
-// mostEdits is the limit for names of any length.
+// mostEdits is the greatest distance for names of any length.
 const mostEdits = 3
 
-// farthest returns the distance up to which names of these lengths may be
-// meant for each other: about a third of the longer one, as in gcc's spelling
-// suggestions.
+// farthest returns the greatest distance between names of these lengths of which
+// one may be a misspelling of the other: about a third of the longer length, as in
+// gcc's spelling suggestions.
 func farthest(a, b int) int {
 	long := max(a, b)
 	switch {
@@ -51,8 +52,8 @@ func farthest(a, b int) int {
 	}
 }
 
-// distance returns the number of edits between two names; 0 if they differ in
-// case only.
+// distance returns the number of edits between two names, or 0 if they differ only
+// in case.
 func distance(a, b string) int {
 	switch {
 	case strings.EqualFold(a, b):
@@ -77,3 +78,6 @@ func swapped(a, b string) bool {
 }
 
 func abs(n int) int { return max(n, -n) }
+
+// Closer reports whether a has fewer edits from name than b.
+func Closer(name, a, b string) bool { return distance(name, a) < distance(name, b) }

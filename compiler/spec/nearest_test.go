@@ -29,7 +29,7 @@ func TestNearest(t *testing.T) {
 		{"socket", "sock file", "sock"},
 		{"vfs_raed", "vfs_write vfs_read vfs_readv", "vfs_read"},
 		{"vfs_reed", "vfs_readv vfs_red vfs_read", "vfs_read"},
-		{"bat", "cat bad", "bad"}, // both one letter off: the first in the alphabet
+		{"bat", "cat bad", "bad"}, // both differ in one letter: the first in the alphabet
 		{"bat", "bad cat", "bad"},
 		{"tcp_sendmessage", "tcp_sendmsg tcp_recvmsg", ""}, // four letters more
 		{"tcp_sendmesg", "tcp_sendmsg tcp_sendpage", "tcp_sendmsg"},
@@ -42,8 +42,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// BenchmarkNearest looks for a name among as many as a kernel has functions,
-// about as long as they are there.
+// BenchmarkNearest looks for a name among as many candidates as a kernel has
+// functions, with names of about the same lengths.
 func BenchmarkNearest(b *testing.B) {
 	verbs := []string{"read", "write_iter", "get", "put_page", "alloc", "free_range", "init", "sendmsg"}
 	functions := make([]string, 60000)

@@ -2,7 +2,7 @@ package spec
 
 const (
 	longest = 64 << 10 // bytes in a spec
-	deepest = 64       // members in a value, and nested parentheses, casts, * and !
+	deepest = 64       // members in a value; nested parentheses, casts, * and !
 )
 
 // Parse parses a spec. Its error is always an [*Error].
@@ -15,10 +15,9 @@ func Parse(text string) (*Trace, error) {
 	return t, err
 }
 
-// ParseIn parses the spec that begins at an offset of a line, and returns where
-// it ends: at the first word that cannot belong to it. Places in the tree are
-// those of the line. An empty list of values, which [Parse] refuses, says that
-// nothing is recorded: Items is then empty, and not nil.
+// ParseIn parses the spec that begins at offset start of a line. It returns the
+// offset of the first word that cannot belong to the spec. Places in the tree are
+// offsets in the line.
 func ParseIn(line string, start int) (t *Trace, end int, err error) {
 	return parse(&parser{lexer: lexer{text: line, pos: start}, part: true})
 }
@@ -31,17 +30,22 @@ func parse(p *parser) (t *Trace, end int, err error) {
 	return t, p.tok.at.Start, nil
 }
 
-// parser is a recursive descent parser with one token of lookahead, but for
-// casts. Each method is called with tok at the first token of what it parses
-// and leaves tok behind the last.
+// parser is a recursive descent parser with one token of lookahead, except for
+// casts. Each method is called with tok at the first token of what it parses and
+// returns with tok after the last.
 type parser struct {
 	lexer
-	tok   token
-	prev  token // the one before tok
-	depth int   // what is open of parentheses, casts, * and !
-	last  *Item // the latest that was parsed
-	cond  bool  // behind 'if'
-	part  bool  // the spec is a part of the text, and may have an empty list
+	tok    token
+	prev   token // the one before tok
+	depth  int   // number of open parentheses, casts, * and !
+	last   *Item // the latest item
+	cond   bool  // after 'if'
+	open   int   // number of open parentheses around conditions
+	part   bool  // other text may follow the spec
+	values bool  // there is no function and no call, see ParseValues
+
+	operators int  // between values, so far
+	grouped   bool // the latest predicate is one in parentheses
 }
 
 // advance moves to the next token.
@@ -51,8 +55,8 @@ func (p *parser) advance() (err error) {
 	return err
 }
 
-// enter goes one level down. The limit keeps recursion over the tree, here and
-// in whoever reads it, within bounds.
+// enter goes one level down. The limit bounds the recursion over the tree, here and
+// in other packages.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > deepest {
 		return Errorf(p.text, p.tok.at, "more than %d parentheses, casts, '*' and '!' inside each other", deepest)
@@ -62,24 +66,14 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// trace parses a whole spec: what to trace, perhaps a list and perhaps a
-// condition.
+// trace parses a whole spec: a point, or the two of a span.
 func (p *parser) trace(t *Trace) error {
-	if err := p.target(t); err != nil {
+	refuse, err := p.point(t)
+	if err != nil {
 		return err
 	}
-	refuse := p.badAfterFunc
-	if p.tok.is("(") {
-		if err := p.list(t); err != nil {
-			return err
-		}
-		refuse = p.badAfterList
-	}
-	if p.tok.word("if") {
-		if err := p.condition(t); err != nil {
-			return err
-		}
-		refuse = p.badAfterCond
+	if p.tok.arrow() {
+		return p.span(t)
 	}
 	if p.tok.kind != end && !p.part {
 		return refuse()
@@ -87,7 +81,29 @@ func (p *parser) trace(t *Trace) error {
 	return nil
 }
 
-// target parses a function or a tracepoint, and the module before it.
+// point parses a target, then optionally a list and a condition. It returns the
+// function that refuses what may not follow.
+func (p *parser) point(t *Trace) (refuse func() error, err error) {
+	if err := p.target(t); err != nil {
+		return nil, err
+	}
+	refuse = p.badAfterFunc
+	if p.tok.is("(") {
+		if err := p.list(t); err != nil {
+			return nil, err
+		}
+		refuse = p.badAfterList
+	}
+	if p.tok.word("if") {
+		if err := p.condition(t); err != nil {
+			return nil, err
+		}
+		refuse = p.badAfterCond
+	}
+	return refuse, nil
+}
+
+// target parses a function, and the module before it, a tracepoint or an iterator.
 func (p *parser) target(t *Trace) (err error) {
 	if err := p.first(); err != nil {
 		return err
@@ -101,8 +117,12 @@ func (p *parser) target(t *Trace) (err error) {
 		t.Func = id
 		return p.checkFunc(target)
 	}
-	if t.Tracepoint = id.Name == "tp"; !t.Tracepoint {
+	t.Tracepoint, t.Iterator = id.Name == "tp", id.Name == "iter"
+	if !t.Tracepoint && !t.Iterator {
 		t.Module = id
+		if err := p.badProbeType(id); err != nil {
+			return err
+		}
 		if err := p.checkModule(target); err != nil {
 			return err
 		}
@@ -110,7 +130,7 @@ func (p *parser) target(t *Trace) (err error) {
 	return p.qualified(t)
 }
 
-// qualified parses the name behind the colon.
+// qualified parses the name after the colon.
 func (p *parser) qualified(t *Trace) error {
 	if err := p.first(); err != nil {
 		return err
@@ -126,14 +146,14 @@ func (p *parser) qualified(t *Trace) error {
 	return p.checkFunc(target)
 }
 
-// first moves to a name that may have dots and wildcards in it.
+// first moves to the next token, which may be a name with dots and wildcards.
 func (p *parser) first() (err error) {
 	p.prev = p.tok
 	p.tok, err = p.function()
 	return err
 }
 
-// checkFunc refuses what is no name of a function or tracepoint.
+// checkFunc refuses a token that is not the name of a function, tracepoint or iterator.
 func (p *parser) checkFunc(t token) error {
 	if t.kind != name || t.text == "return" || !suffixed(t.text) {
 		return p.badFunc(t)
@@ -141,8 +161,8 @@ func (p *parser) checkFunc(t token) error {
 	return p.checkGlob(t.text, func(at int) int { return t.at.Start + at })
 }
 
-// checkModule refuses what is no name of a module. One may begin with a digit:
-// 8021q.
+// checkModule refuses a token that is not the name of a module. Such a name may
+// begin with a digit, as 8021q does.
 func (p *parser) checkModule(t token) error {
 	if t.kind != name && t.kind != number || t.text == "return" {
 		return p.badFunc(t)
@@ -156,14 +176,14 @@ func (p *parser) checkModule(t token) error {
 	return nil
 }
 
-// ident parses a name, which tok is known to be.
+// ident parses a name. tok must be one.
 func (p *parser) ident() (Ident, error) {
 	id := Ident{p.tok.text, p.tok.at}
 	return id, p.advance()
 }
 
-// suffixed reports whether a dotted name is one with suffixes: no part of it
-// is empty.
+// suffixed reports whether no part of a dotted name is empty, so that the parts
+// after the first are suffixes.
 func suffixed(name string) bool {
 	dot := true
 	for _, c := range []byte(name) {

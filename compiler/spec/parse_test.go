@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
-// accepted are specs with their canonical form.
+// accepted has specs with their canonical form.
 var accepted = []struct{ spec, canonical string }{
 	// A function alone.
 	{"vfs_read", "vfs_read"},
@@ -22,9 +22,24 @@ var accepted = []struct{ spec, canonical string }{
 	{"__do_sys.llvm.7038", "__do_sys.llvm.7038"},
 	{"f.cold", "f.cold"},
 
+	// Spans.
+	{"f=>g on a", "f => g on a"},
+	{"tp:f(a,b)=>tp:g(c, $duration>1ms)on a->b==*c", "tp:f(a, b) => tp:g(c, $duration > 1ms) on a->b == *c"},
+	{"f if a => g if b on c", "f if a => g if b on c"},
+	{"f(a) if !(b == 5) => m:g() if c > 1 && !d on e.f == $cpu<<32", "f(a) if !(b == 5) => m:g() if c > 1 && !d on e.f == $cpu << 32"},
+	{"f if (a) => g on (a|b) == (a&b)", "f if a => g on (a | b) == (a & b)"},
+	{"f if !a => g on a == a", "f if !a => g on a"},
+	{"f(on) => g(on) if on on on == on", "f(on) => g(on) if on on on"},
+
 	// Error pointers.
 	{"f(return is-err)", "f(return is-err)"},
 	{"f(*a:x  is-err ,b)if !(c is-err)&&is is-err", "f(*a:x is-err, b) if !(c is-err) && is is-err"},
+
+	// Values at return. The words alone are names of arguments.
+	{"f( after ( stat->size )>1M,after(*a + b)-*a )", "f(after(stat->size) > 1M, after(*a + b) - *a)"},
+	{"f(a<after(b->c)) if !after(a->b)&&(after(a & 3))==1||a==(after(*b))", "f(a < after(b->c)) if !after(a->b) && after(a & 3) == 1 || a == after(*b)"},
+	{"f(diff(sk),diff(a->flags):x) if !diff(sk)", "f(diff(sk), diff(a->flags):x) if !diff(sk)"},
+	{"f(after,diff->x,after(diff))", "f(after, diff->x, after(diff))"},
 
 	// Values.
 	{"vfs_read(count)", "vfs_read(count)"},
@@ -36,7 +51,7 @@ var accepted = []struct{ spec, canonical string }{
 	{"f(returned)", "f(returned)"},
 	{"\tf ( a , return\n) ", "f(a, return)"},
 
-	// Members. How deep one can go is not a matter of syntax.
+	// Members. A value may have 64 of them.
 	{"f(skb->len)", "f(skb->len)"},
 	{"f(skb -> len)", "f(skb->len)"},
 	{"f(skb->dev->name)", "f(skb->dev->name)"},
@@ -54,7 +69,7 @@ var accepted = []struct{ spec, canonical string }{
 	{"f(return<0)", "f(return < 0)"},
 	{"ip_send_skb( skb->len > 100 , return )", "ip_send_skb(skb->len > 100, return)"},
 
-	// Constants keep their base; signs may stand apart.
+	// Constants keep their base. Blanks may follow signs.
 	{"f(a==0x5)", "f(a == 0x5)"},
 	{"f(a==0XfF)", "f(a == 0XfF)"},
 	{"f(a==010)", "f(a == 010)"},
@@ -66,12 +81,61 @@ var accepted = []struct{ spec, canonical string }{
 	{"f(a== -\n0x10)", "f(a == -0x10)"},
 	{"f(a==-0)", "f(a == 0)"},
 
+	// Sizes keep their suffix.
+	{"f(a == 0o17)", "f(a == 0o17)"},
+	{"f(count > 1k)", "f(count > 1k)"},
+	{"f(count >= 64K)", "f(count >= 64K)"},
+	{"f if count > 2M", "f if count > 2M"},
+	{"f(a[0o17] == -2G, b == 1T)", "f(a[15] == -2G, b == 1T)"},
+
+	// Values joined by operators, and values compared with values. A name alone may
+	// be an argument or a constant.
+	{"f(a - 5)", "f(a - 5)"},
+	{"f(a << 5)", "f(a << 5)"},
+	{"f(a * b)", "f(a * b)"},
+	{"f(a + 1)", "f(a + 1)"},
+	{"f((a + b))", "f(a + b)"},
+	{"f if a == b->c", "f if a == b->c"},
+	{"f if a == $pid", "f if a == $pid"},
+	{"f if a == return", "f if a == return"},
+	{"f if a == *b", "f if a == *b"},
+	{"f if a | b", "f if a | b"},
+	{"f if a + 1 > 5", "f if a + 1 > 5"},
+	{"f if a - 1", "f if a - 1"},
+	{"f if (a + 1) > 5", "f if a + 1 > 5"},
+	{"f(return!=count)", "f(return != count)"},
+	{"f(return!=(count))", "f(return != count)"},
+	{"f(a-b-c,a-(b-c),(a-b)-c)", "f(a - b - c, a - (b - c), a - b - c)"},
+	{"f(a+b*c<<2>>d)", "f(a + b * c << 2 >> d)"},
+	{"f((a+b)*c)", "f((a + b) * c)"},
+	{"f((a&3)==2, (a|b)==3, a|b)", "f((a & 3) == 2, (a | b) == 3, a | b)"},
+	{"f((a&b))", "f((a & b))"},
+	{"f((a&b)|c:x)", "f((a & b) | c:x)"},
+	{"f(((a&3)+1)<<2>5)", "f((a & 3) + 1 << 2 > 5)"},
+	{"f if (a&3)==2&&(a&3)", "f if (a & 3) == 2 && a & 3"},
+	{"f if (a & b + 1) + c == d - 1", "f if (a & b + 1) + c == d - 1"},
+	{"f if ((a & 3)):x", "f if (a & 3):x"},
+	{"f if !(a + b)", "f if !(a + b)"},
+	{"f if !(a + b) || a + b", "f if !(a + b) || a + b"},
+	{"f if a & b->c", "f if a & b->c"},
+	{"f if a & b - 1 || (a-b)->c", "f if a & b - 1 || (a - b)->c"},
+	{"f(1<<a==2*b, 'a'+b, a- -1, a-'b')", "f(1 << a == 2 * b, 'a' + b, a - -1, a - 'b')"},
+	{"f(a>-1*b)", "f(a > -1 * b)"},
+	{"f(a == 4 * 1k)", "f(a == 4 * 1k)"},
+	{"f(a + 9M, (b - 1k) > 2)", "f(a + 9M, b - 1k > 2)"},
+	{"f($duration > 1ms, a + 9M, b[1k])", "f($duration > 1ms, a + 9M, b[1024])"},
+	{"f(((struct iphdr*)(skb->head+skb->network_header))->daddr:ip4)", "f(((struct iphdr *)(skb->head + skb->network_header))->daddr:ip4)"},
+	{"f((u64)(a+b), *(a+b), (a+b)[2], (u8)a+b)", "f((u64)(a + b), *(a + b), (a + b)[2], (u8)a + b)"},
+	{"f(a" + strings.Repeat("+b", 64) + ")", "f(a" + strings.Repeat(" + b", 64) + ")"},
+
 	// Modules, tracepoints and wildcards.
 	{"nf_tables:nft_do_chain", "nf_tables:nft_do_chain"},
 	{" ext4 : ext4_* ( inode )", "ext4:ext4_*(inode)"},
 	{"8021q:vlan_dev_open", "8021q:vlan_dev_open"},
 	{"m:f.isra.0", "m:f.isra.0"},
 	{"tp:sched_switch", "tp:sched_switch"},
+	{"iter : task_file( fd,file:path )if fd>2", "iter:task_file(fd, file:path) if fd > 2"},
+	{"iter:*", "iter:*"},
 	{"tp : sched_*(prev) if prev->pid", "tp:sched_*(prev) if prev->pid"},
 	{"tp(a)", "tp(a)"},
 	{"tp if a", "tp if a"},
@@ -99,7 +163,7 @@ var accepted = []struct{ spec, canonical string }{
 	{"f(@jiffies, @init_net.count)", "f(@jiffies, @init_net.count)"},
 	{"f(@per_cpu[1]->x)", "f(@per_cpu[1]->x)"},
 
-	// Casts take what follows.
+	// Casts apply to the whole value after them.
 	{"f((struct sock*)sk)", "f((struct sock *)sk)"},
 	{"f((struct sock *)sk->x)", "f((struct sock *)sk->x)"},
 	{"f(((struct sock *)sk)->x)", "f(((struct sock *)sk)->x)"},
@@ -146,6 +210,21 @@ var accepted = []struct{ spec, canonical string }{
 	{"f(a == - EAGAIN)", "f(a == -EAGAIN)"},
 	{"f(a & O_DIRECT)", "f(a & O_DIRECT)"},
 	{"f($duration > 10ms, $duration < 1.5s)", "f($duration > 10ms, $duration < 1.5s)"},
+
+	// Aggregates.
+	{"f(count())", "f(count())"},
+	{"f(a, count ( ), $comm)", "f(a, count(), $comm)"},
+	{"f(sum(a+1), avg(*b), min((u8)c), max(d->e))", "f(sum(a + 1), avg(*b), min((u8)c), max(d->e))"},
+	{"f(hist(a & 7), hist((a | b) << 2)) if return > 0", "f(hist(a & 7), hist((a | b) << 2)) if return > 0"},
+	{"f(lhist(a, -5, 0x10, 2))", "f(lhist(a, -5, 0x10, 2))"},
+	{"f(lhist($duration, 0, 10ms, 1ms))", "f(lhist($duration, 0, 10ms, 1ms))"},
+	{"f(count, sum, max > min)", "f(count, sum, max > min)"},
+
+	// The call alone.
+	{"f()", "f()"},
+	{"m:f_* ( )", "m:f_*()"},
+	{"tp:e()", "tp:e()"},
+	{"f() if a > 5", "f() if a > 5"},
 
 	// Conditions.
 	{"f if a", "f if a"},
@@ -232,6 +311,7 @@ func TestParseTrees(t *testing.T) {
 		spec string
 		want Trace
 	}{
+		{"iter:x*", Trace{Iterator: true, Func: Ident{"x*", Span{5, 7}}}},
 		{"tp:x*", Trace{Tracepoint: true, Func: Ident{"x*", Span{3, 5}}}},
 		{"m : f", Trace{Module: Ident{"m", Span{0, 1}}, Func: Ident{"f", Span{4, 5}}}},
 		{"f(*(u8 *)a.b[2]:x)", Trace{Func: Ident{"f", Span{0, 1}}, Items: []*Item{{
@@ -338,6 +418,9 @@ func TestParseConstantKinds(t *testing.T) {
 		want Constant
 	}{
 		{"'c'", Constant{Abs: 'c'}},
+		{"0o644", Constant{Abs: 0o644}},
+		{"64K", Constant{Abs: 65536}},
+		{"-2M", Constant{Neg: true, Abs: 2 << 20}},
 		{`'\n'`, Constant{Abs: '\n'}},
 		{`'\t'`, Constant{Abs: '\t'}},
 		{`'\0'`, Constant{}},
@@ -441,8 +524,8 @@ func TestParseNesting(t *testing.T) {
 	}
 }
 
-// TestParseLong: the time to parse and to print grows with the length alone,
-// however the text looks.
+// TestParseLong checks that the time to parse and print is linear in the length for
+// any text.
 func TestParseLong(t *testing.T) {
 	const n = 8000
 	for _, test := range []struct{ spec, err string }{
@@ -451,13 +534,14 @@ func TestParseLong(t *testing.T) {
 		{"f if a" + strings.Repeat(" && a || a", n/2), ""},
 		{"f if a" + strings.Repeat(" && (a)", n), ""},
 		{"f if (a" + strings.Repeat(" a", n), "expected '&&', '||' or ')', not 'a'"},
-		{"f if (a" + strings.Repeat("*", n), "expected '&&', '||' or ')', not '*'"},
+		{"f if (a" + strings.Repeat("*", n), "inside each other"},
+		{"f(a" + strings.Repeat("+b", n) + ")", "more than 64 operators"},
 		{"f if (a)" + strings.Repeat(" && (b *)", n/2), "a value is missing after the cast"},
 		{"f if " + strings.Repeat("(", 3*n), "inside each other"},
 		{"f if " + strings.Repeat("!", 3*n), "inside each other"},
 		{"f(" + strings.Repeat("*", 3*n), "inside each other"},
 		{"f(a == " + strings.Repeat("9", 5*n) + "ns", "is out of range"},
-		{"f(a == 0." + strings.Repeat("0", 5*n) + "1s", "no whole number"},
+		{"f(a == 0." + strings.Repeat("0", 5*n) + "1s", "not a whole number"},
 		{"f(a == \"" + strings.Repeat("b", 255) + "\")", ""},
 		{"f(a == \"" + strings.Repeat("b", 256) + "\")", "a string of 256 bytes is longer than the limit (255)"},
 		{"f(a ~ \"" + strings.Repeat("[a-z]", 30) + strings.Repeat("?", 30) + "\")", ""},

@@ -8,7 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
-// A spec ends where nothing that follows can belong to it.
+// TestParseIn checks that a spec ends at the first word that cannot belong to it.
 func TestParseIn(t *testing.T) {
 	for _, test := range []struct{ line, canonical, rest string }{
 		{"vfs_read", "vfs_read", ""},
@@ -66,8 +66,8 @@ a condition is missing after 'if'
 	}
 }
 
-// FuzzParseIn: a spec in a line is the spec alone, and what follows does not
-// change it.
+// FuzzParseIn checks that a spec in a line parses like the spec alone, whatever text
+// follows it.
 func FuzzParseIn(f *testing.F) {
 	for _, test := range accepted {
 		f.Add(test.spec + " never")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ops are the operators as they are written.
+// ops has the operators as they are written.
 var ops = [...]string{Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Gt: ">", Ge: ">=", Mask: "&", Glob: "~", IsErr: "is-err"}
 
 // String returns o as it is written in a spec.
@@ -19,16 +19,32 @@ func (o Op) String() string {
 
 // String returns t in canonical form, which parses to t again.
 func (t *Trace) String() string {
-	if t.Probe != nil {
+	if t.Line != nil {
 		return t.probeLine()
 	}
+	if t.Values {
+		text := t.listText()
+		if t.Cond != nil {
+			text += " if " + t.Cond.String()
+		}
+		return text
+	}
+	text := t.point()
+	if t.Ending == nil {
+		return text
+	}
+	text += " => " + t.Ending.point() + " on " + within(t.Key, shifting)
+	if key := within(t.Ending.Key, shifting); key != within(t.Key, shifting) {
+		text += " == " + key
+	}
+	return text
+}
+
+// point returns the target of t with its list and its condition.
+func (t *Trace) point() string {
 	text := t.Target()
 	if t.Items != nil {
-		items := make([]string, len(t.Items))
-		for i, item := range t.Items {
-			items[i] = item.String()
-		}
-		text += "(" + strings.Join(items, ", ") + ")"
+		text += "(" + t.listText() + ")"
 	}
 	if t.Cond != nil {
 		text += " if " + t.Cond.String()
@@ -36,11 +52,16 @@ func (t *Trace) String() string {
 	return text
 }
 
-// Target returns what t traces, with the module: "ext4:ext4_*".
+// Target returns the function, tracepoint or iterator that t traces, with its module, such as
+// "ext4:ext4_*".
 func (t *Trace) Target() string {
 	switch {
+	case t.Values:
+		return t.Items[0].Value.String()
 	case t.Tracepoint:
 		return "tp:" + t.Func.Name
+	case t.Iterator:
+		return "iter:" + t.Func.Name
 	case t.Module.Name != "":
 		return t.Module.Name + ":" + t.Func.Name
 	default:
@@ -50,7 +71,11 @@ func (t *Trace) Target() string {
 
 // String returns i in canonical form: "skb->len:x > 100", "len=+8(%di):u32".
 func (i *Item) String() string {
-	text := i.Value.String()
+	least := bitOr
+	if i.Pred != nil {
+		least = shifting
+	}
+	text := within(i.Value, least)
 	if i.Name.Name != "" {
 		text = i.Name.Name + "=" + text
 	}
@@ -66,8 +91,8 @@ func (i *Item) String() string {
 	return text
 }
 
-// predicate prints the predicate. In the filter of a kprobe_events line strings
-// have no escapes.
+// predicate returns the predicate in canonical form. In the filter of a
+// kprobe_events line strings have no escapes.
 func (i *Item) predicate() string {
 	_, filter := i.Value.(*Field)
 	switch c := i.Pred.Const; {
@@ -84,6 +109,9 @@ func (i *Item) predicate() string {
 func (p *Predicate) String() string {
 	if p.Op == IsErr {
 		return p.Op.String()
+	}
+	if p.With != nil {
+		return p.Op.String() + " " + within(p.With, shifting)
 	}
 	return p.Op.String() + " " + p.Const.String()
 }
@@ -114,23 +142,28 @@ func (i *Index) String() string {
 }
 
 // String returns d in canonical form: "*skb->dev".
-func (d *Deref) String() string { return "*" + d.X.String() }
+func (d *Deref) String() string { return "*" + within(d.X, single) }
 
 // String returns c in canonical form: "(struct sock *)sk".
-func (c *Cast) String() string { return "(" + c.Type.String() + ")" + c.X.String() }
+func (c *Cast) String() string { return "(" + c.Type.String() + ")" + within(c.X, single) }
 
 // String returns t in canonical form: "struct sock *".
 func (t TypeName) String() string {
-	if t.Stars == 0 {
-		return t.Name
+	text := t.Name
+	if t.Stars > 0 {
+		text += " " + strings.Repeat("*", t.Stars)
 	}
-	return t.Name + " " + strings.Repeat("*", t.Stars)
+	if t.Count > 0 {
+		text += "[" + strconv.FormatUint(t.Count, 10) + "]"
+	}
+	return text
 }
 
-// operand returns x as what a member or an element is taken of.
+// operand returns x as the operand of a member or an index, in parentheses if it
+// needs them.
 func operand(x Expr) string {
 	switch x.(type) {
-	case *Deref, *Cast:
+	case *Deref, *Cast, *Binary:
 		return "(" + x.String() + ")"
 	default:
 		return x.String()
@@ -140,7 +173,7 @@ func operand(x Expr) string {
 // String returns a in canonical form: "a && (b || c)".
 func (a *And) String() string {
 	var x Cond = a
-	var terms []string // the last one first; a long chain is deep to the left
+	var terms []string // in reverse order, as a long chain nests to the left
 	for and, ok := a, true; ok; and, ok = x.(*And) {
 		terms = append(terms, closed(and.Y, test))
 		x = and.X
@@ -153,7 +186,7 @@ func (a *And) String() string {
 // String returns o in canonical form: "a || b && c".
 func (o *Or) String() string {
 	var x Cond = o
-	var terms []string // the last one first; a long chain is deep to the left
+	var terms []string // in reverse order, as a long chain nests to the left
 	for or, ok := o, true; ok; or, ok = x.(*Or) {
 		terms = append(terms, closed(or.Y, conjunction))
 		x = or.X
@@ -166,7 +199,7 @@ func (o *Or) String() string {
 // String returns n in canonical form: "!(a == 5)".
 func (n *Not) String() string { return "!" + closed(n.X, unary) }
 
-// binding is how tight a condition holds together without parentheses.
+// binding is the precedence of a condition's operator.
 type binding int
 
 const (
@@ -183,14 +216,14 @@ func bindingOf(x Cond) binding {
 	case *And:
 		return conjunction
 	case *Item:
-		if x.Pred != nil {
+		if x.Pred != nil || isBinary(x.Value) {
 			return test
 		}
 	}
 	return unary
 }
 
-// closed returns x, in parentheses if it holds together less than that.
+// closed returns x in canonical form, in parentheses if it binds weaker than least.
 func closed(x Cond, least binding) string {
 	if bindingOf(x) < least {
 		return "(" + x.String() + ")"
@@ -198,7 +231,7 @@ func closed(x Cond, least binding) string {
 	return x.String()
 }
 
-// cpuSet prints processors: "CPUS{0-3,8}".
+// cpuSet returns a set of processors in canonical form: "CPUS{0-3,8}".
 func cpuSet(ranges []CPURange) string {
 	parts := make([]string, len(ranges))
 	for i, r := range ranges {
@@ -210,8 +243,8 @@ func cpuSet(ranges []CPURange) string {
 	return "CPUS{" + strings.Join(parts, ",") + "}"
 }
 
-// String returns c without blanks and without a plus sign, numbers in the base
-// that they were written in.
+// String returns c without blanks and without a plus sign. Numbers keep the base in
+// which they were written.
 func (c Constant) String() string {
 	text := strings.TrimLeft(c.Text, "+- \t\n\v\f\r")
 	switch {

@@ -5,55 +5,55 @@ import (
 	"strings"
 )
 
-// ProbeKind is the letter that a kprobe_events line begins with.
-type ProbeKind byte
+// LineKind is the first letter of a kprobe_events line.
+type LineKind byte
 
 // The kinds of lines.
 const (
-	Kprobe     ProbeKind = 'p' // at an instruction, or with %return
-	Kretprobe  ProbeKind = 'r' // where a function returns
-	Fprobe     ProbeKind = 'f' // where a function begins, or with %return
-	Tracepoint ProbeKind = 't'
+	Kprobe     LineKind = 'p' // at an instruction, or with %return
+	Kretprobe  LineKind = 'r' // at the return of a function
+	Fprobe     LineKind = 'f' // at the entry of a function, or with %return
+	Tracepoint LineKind = 't'
 )
 
-// Probe is what a kprobe_events line says besides function, values and
-// condition. In such a trace every item has a Type or none, never a format or
-// a predicate; the condition is one on [Field] values.
-type Probe struct {
-	Kind ProbeKind
-	// Return: the event is at the return. So it is for r, with %return, and
-	// for an f that mentions $retval.
+// Line holds the parts of a kprobe_events line other than the function, the values
+// and the condition. The items of such a trace may have a Type, but never a format
+// or a predicate. The values in its condition are of type [*Field].
+type Line struct {
+	Kind LineKind
+	// Return is true if the event is at the return of the function: for r, with
+	// %return, and for an f with $retval.
 	Return    bool
-	MaxActive int    // of r8; 0: not given
-	Group     Ident  // of GROUP/EVENT; no name: see [Trace.GroupName]
-	Event     Ident  // no name: see [Trace.EventName]
+	MaxActive int    // the number after r, as in r8; 0 if not given
+	Group     Ident  // of GROUP/EVENT; may be empty, see [Trace.GroupName]
+	Event     Ident  // may be empty, see [Trace.EventName]
 	Offset    uint64 // of SYMBOL+OFFSET
-	Address   uint64 // instead of a symbol, which has no name then; 0: none
+	Address   uint64 // in place of a symbol, or 0; Func has no name then
 }
 
 // LongestEvent is the kernel's limit for the names of groups and events.
 const LongestEvent = 63
 
-// GroupName returns the group of a probe's event, as given or as the kernel
-// has it for the kind.
+// GroupName returns the group of a probe's event: the given one, or the kernel's
+// default for the kind.
 func (t *Trace) GroupName() string {
 	switch {
-	case t.Probe.Group.Name != "":
-		return t.Probe.Group.Name
-	case t.Probe.Kind == Fprobe:
+	case t.Line.Group.Name != "":
+		return t.Line.Group.Name
+	case t.Line.Kind == Fprobe:
 		return "fprobes"
-	case t.Probe.Kind == Tracepoint:
+	case t.Line.Kind == Tracepoint:
 		return "tracepoints"
 	default:
 		return "kprobes"
 	}
 }
 
-// EventName returns the name of a probe's event, as given or as the kernel
-// makes it of the place: p_vfs_read_0, vfs_read__exit.
+// EventName returns the name of a probe's event: the given one, or the one that the
+// kernel makes from the place, such as p_vfs_read_0 or vfs_read__exit.
 func (t *Trace) EventName() string {
-	if t.Probe.Event.Name != "" {
-		return t.Probe.Event.Name
+	if t.Line.Event.Name != "" {
+		return t.Line.Event.Name
 	}
 	name := t.defaultEvent()
 	clean := strings.Map(func(r rune) rune {
@@ -66,7 +66,7 @@ func (t *Trace) EventName() string {
 }
 
 func (t *Trace) defaultEvent() string {
-	p := t.Probe
+	p := t.Line
 	side, suffix := "p_", "__entry"
 	if p.Return {
 		side, suffix = "r_", "__exit"
@@ -83,7 +83,7 @@ func (t *Trace) defaultEvent() string {
 	}
 }
 
-// Symbol returns the function, with the module before it.
+// Symbol returns the name of the function with its module: "ext4:ext4_sync_file".
 func (t *Trace) Symbol() string {
 	if t.Module.Name != "" {
 		return t.Module.Name + ":" + t.Func.Name
@@ -91,9 +91,9 @@ func (t *Trace) Symbol() string {
 	return t.Func.Name
 }
 
-// ItemNames returns what the arguments of a probe are called: as given, or as
-// the kernel does it, arg1, arg2 by their place, but the arguments of the
-// function by their own names. It is of use when [AllArgs] is expanded.
+// ItemNames returns the names of the arguments of a probe: the given ones, or those
+// that the kernel gives. These are arg1, arg2 and so on by position, but an argument
+// of the function keeps its own name. [AllArgs] must have been expanded.
 func (t *Trace) ItemNames() []string {
 	names := make([]string, len(t.Items))
 	for i, item := range t.Items {
@@ -112,7 +112,7 @@ func (t *Trace) ItemNames() []string {
 	return names
 }
 
-// probeLine prints t as a kprobe_events line.
+// probeLine returns t as a kprobe_events line.
 func (t *Trace) probeLine() string {
 	words := []string{t.probeHead(), t.probePlace()}
 	for _, item := range t.Items {
@@ -124,9 +124,9 @@ func (t *Trace) probeLine() string {
 	return strings.Join(words, " ")
 }
 
-// probeHead prints what stands before the place: "r8:group/event".
+// probeHead returns the first word of the line: "r8:group/event".
 func (t *Trace) probeHead() string {
-	p := t.Probe
+	p := t.Line
 	head := string(rune(p.Kind))
 	if p.MaxActive > 0 {
 		head += strconv.Itoa(p.MaxActive)
@@ -141,16 +141,16 @@ func (t *Trace) probeHead() string {
 	}
 }
 
-// probePlace prints where the probe is: "ext4:ext4_sync_file+16".
+// probePlace returns the place of the probe: "ext4:ext4_sync_file+16".
 func (t *Trace) probePlace() string {
 	place := t.Symbol()
-	switch p := t.Probe; {
+	switch p := t.Line; {
 	case p.Address != 0:
 		place = hex(p.Address)
 	case p.Offset > 0:
 		place += "+" + strconv.FormatUint(p.Offset, 10)
 	}
-	if t.Probe.Return && t.Probe.Kind != Kretprobe {
+	if t.Line.Return && t.Line.Kind != Kretprobe {
 		place += "%return"
 	}
 	return place

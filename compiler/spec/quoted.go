@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// longestString is the most that a string constant may mean, in bytes.
+// longestString is the most bytes in a string constant, without escapes.
 const longestString = 255
 
 // quoted returns the string or the character that begins at the current
@@ -33,8 +33,8 @@ func (l *lexer) quoted() (token, error) {
 	return token{}, Errorf(l.text, Span{start, start + 1}, "the %s has no closing %c", what, l.text[start])
 }
 
-// unescape returns what the character at the beginning of text means, and how
-// many bytes it is written with: none if it is no valid escape.
+// unescape returns the character at the beginning of text and the number of bytes
+// that it is written with, or 0 if it is an invalid escape.
 func unescape(text string) (c byte, size int) {
 	switch {
 	case text[0] != '\\':
@@ -51,7 +51,7 @@ func unescape(text string) (c byte, size int) {
 	return "\n\t\x00\\'\""[i], 2
 }
 
-// unescapeHex is unescape for \xNN.
+// unescapeHex does the same as unescape for \xNN.
 func unescapeHex(text string) (c byte, size int) {
 	if len(text) < 4 || !only(text[2:4], hexadecimal) {
 		return 0, 0
@@ -60,7 +60,7 @@ func unescapeHex(text string) (c byte, size int) {
 	return byte(n), 4
 }
 
-// escape returns text as it is written in these quotes.
+// escape returns text with escapes, for use in quotes of this kind.
 func escape(text string, quote byte) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -80,7 +80,7 @@ func escape(text string, quote byte) string {
 	return b.String()
 }
 
-// str parses a string, which tok is known to be.
+// str parses a string. tok must be one.
 func (p *parser) str() (c Constant, err error) {
 	c = Constant{Kind: String, Text: p.tok.text, At: p.tok.at}
 	if c.Str, err = p.meaning(); err != nil {
@@ -96,7 +96,7 @@ func (p *parser) str() (c Constant, err error) {
 	return c, p.advance()
 }
 
-// char parses a character, which tok is known to be.
+// char parses a character. tok must be one.
 func (p *parser) char() (c Constant, err error) {
 	c = Constant{Text: p.tok.text, At: p.tok.at}
 	char, err := p.meaning()
@@ -117,7 +117,7 @@ func (p *parser) char() (c Constant, err error) {
 	return c, p.advance()
 }
 
-// meaning returns what stands between the quotes of tok.
+// meaning returns the text in the quotes of tok, without escapes.
 func (p *parser) meaning() (string, error) {
 	var b strings.Builder
 	for at, last := p.tok.at.Start+1, p.tok.at.End-1; at < last; {
@@ -131,7 +131,7 @@ func (p *parser) meaning() (string, error) {
 	return b.String(), nil
 }
 
-// badEscape refuses the backslash at a place between quotes.
+// badEscape returns the error for the invalid escape at an offset of the text.
 func (p *parser) badEscape(at, last int) error {
 	if p.text[at+1] == 'x' {
 		return Errorf(p.text, Span{at, min(at+4, last)}, `\x needs two hexadecimal digits`)
@@ -140,8 +140,8 @@ func (p *parser) badEscape(at, last int) error {
 		WithHint(`the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`)
 }
 
-// written returns how many bytes the first n characters of text, which is
-// valid and without quotes, are written with.
+// written returns the number of bytes that the first n characters of text are
+// written with. The text must be valid and without its quotes.
 func written(text string, n int) (bytes int) {
 	for range n {
 		_, size := unescape(text[bytes:])

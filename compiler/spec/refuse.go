@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The bad... methods, here and in the other refuse files, each say what is
-// wrong with the current token, where the parser cannot go on.
+// The bad... methods, here and in the other refuse files, return an error that says
+// what is wrong with the current token, at which the parser cannot continue.
 
-// badFunc refuses what stands in the place of the function's name.
+// badFunc returns the error for an unexpected token in place of the function's name.
 func (p *parser) badFunc(t token) error {
 	switch {
 	case t.kind == end && t.at.Start > 0 && strings.Contains(p.text, ":"):
@@ -17,6 +17,8 @@ func (p *parser) badFunc(t token) error {
 		return Errorf(p.text, t.at, "the spec is empty").WithHint("name a function, for example vfs_read")
 	case t.kind == number:
 		return Errorf(p.text, t.at, "a function name cannot begin with a digit")
+	case t.text == "&":
+		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint("a function is named by itself, without an operator")
 	case t.kind != name:
 		return Errorf(p.text, t.at, "expected a function name, not %s", t)
 	case t.text == "return":
@@ -27,8 +29,8 @@ func (p *parser) badFunc(t token) error {
 	}
 }
 
-// secondColon refuses a colon behind the name, where another part may follow
-// that was meant to be the name.
+// secondColon returns the error for a colon after the name. The name may be meant
+// to be the part after that colon.
 func (p *parser) secondColon(t *Trace) error {
 	colon := p.tok.at
 	if err := p.first(); err != nil {
@@ -38,15 +40,15 @@ func (p *parser) secondColon(t *Trace) error {
 	case p.tok.kind != name:
 		return Errorf(p.text, colon, "a second ':'")
 	case t.Tracepoint:
-		return Errorf(p.text, t.Func.At, "a tracepoint is named without its group").WithHint("write tp:%s", p.tok.text)
+		return Errorf(p.text, t.Func.At, "a tracepoint is named without its group").WithHint("%s", tracepointHint(p.tok.text))
 	default:
 		return Errorf(p.text, colon, "a second ':'").WithHint("a spec is one function, perhaps with its module: ext4:ext4_sync_file")
 	}
 }
 
-// badAfterFunc refuses what stands behind a function's name.
+// badAfterFunc returns the error for an unexpected token after a function's name.
 func (p *parser) badAfterFunc() error {
-	const cure = "values belong in parentheses, vfs_read(count > 5), or behind 'if': vfs_read if count > 5"
+	const cure = "values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5"
 	switch t := p.tok; {
 	case t.is(")"):
 		return p.unopened()
@@ -54,8 +56,18 @@ func (p *parser) badAfterFunc() error {
 		return Errorf(p.text, t.at, "a spec names one function").WithHint("write one spec for each function")
 	case t.kind == name && strings.EqualFold(t.text, "if"):
 		return p.expected("'('").WithHint("did you mean 'if'?")
+	case t.kind == name && commandHabits[p.prev.text]:
+		return p.expected("'('").WithHint("a function is named by itself: leave out '%s'", p.prev.text)
 	case t.is("*"), t.is("?"), t.is("["):
 		return p.expected("'('").WithHint("there are no blanks in a name with wildcards")
+	case t.text == "/":
+		return p.unexpected("'('").WithHint("a condition comes after 'if': vfs_read if $pid == 1")
+	case t.text == "{":
+		return p.unexpected("'('").WithHint("there are no programs: name the values to show, as in vfs_read(count)")
+	case t.text == "%", t.is("+"):
+		return p.unexpected("'('").WithHint("an offset and %%return are parts of kprobe_events lines: 'p vfs_read+4'")
+	case t.is("$"):
+		return p.expected("'('").WithHint(cure)
 	case t.operator(), t.is("->"), t.is("."), t.kind == name, t.kind == number:
 		return p.expected("'('").WithHint(cure)
 	default:
@@ -63,13 +75,7 @@ func (p *parser) badAfterFunc() error {
 	}
 }
 
-// emptyList refuses a list without items.
-func (p *parser) emptyList(open token) error {
-	return Errorf(p.text, Span{open.at.Start, p.tok.at.End}, "the list of values is empty").
-		WithHint("leave out the parentheses to record every argument and the return value, or name values inside them")
-}
-
-// badAfterList refuses what stands behind the closing parenthesis.
+// badAfterList returns the error for an unexpected token after the closing parenthesis.
 func (p *parser) badAfterList() error {
 	t := p.tok
 	err := Errorf(p.text, t.at, "%s after the closing ')'", t)
@@ -77,8 +83,14 @@ func (p *parser) badAfterList() error {
 	case t.is(")"):
 		return p.unopened()
 	case joins, t.is("&&"), t.is("||"), t.kind == name && strings.EqualFold(t.text, "if"),
-		slices.Contains([]string{"where", "when"}, t.text):
+		slices.Contains([]string{"where", "when", "filter"}, t.text):
 		return err.WithHint("a condition begins with 'if': vfs_read(count) if count > 5")
+	case t.text == "unless":
+		return err.WithHint("a condition begins with 'if', and '!' negates it: vfs_read(count) if !count")
+	case t.is(","), t.text == ";":
+		return err.WithHint("write one spec for each function, each in quotes of its own")
+	case t.word("on"):
+		return err.WithHint("'on' belongs to a span: A => B on KEY")
 	default:
 		return err.WithHint("only 'if' and a condition may follow the list of values")
 	}
@@ -96,14 +108,19 @@ func (p *parser) unclosed() error {
 	return err.WithHint("close the list of values with ')'")
 }
 
+// expected returns the error for an unexpected token where what is expected. It is not
+// inlined: errors are rare, and the places of them many.
+//
+//go:noinline
 func (p *parser) expected(what string) *Error {
 	return Errorf(p.text, p.tok.at, "expected %s, not %s", what, p.tok)
 }
 
 // puncts is the punctuation of the language, and the signs.
-var puncts = strings.Fields("( ) [ ] , : . -> * $ @ & ~ && || - +")
+var puncts = strings.Fields("( ) [ ] , : . -> * $ @ & ~ && || - + |")
 
-// unexpected refuses the token: as out of place, or as no part of the language.
+// unexpected returns the error for a token that is at the wrong place, or that the
+// language does not have.
 func (p *parser) unexpected(want string) *Error {
 	if p.tok.kind != punct || slices.Contains(puncts, p.tok.text) {
 		return p.expected(want)
@@ -115,9 +132,9 @@ func (p *parser) unexpected(want string) *Error {
 	case "|":
 		return err.WithHint("did you mean '||'?")
 	case "%", "/", "^":
-		return err.WithHint("there is no arithmetic")
+		return err.WithHint(theOperators)
 	case "?":
-		return err.WithHint("wildcards belong in the function's name, or in a string behind '~'")
+		return err.WithHint("wildcards belong in the function's name, or in a string after '~'")
 	default:
 		return err
 	}

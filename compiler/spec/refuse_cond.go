@@ -1,12 +1,13 @@
 package spec
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// typos are operators that people write for others, and that the first ksnoop
-// took for others or for nothing.
+// typos has operators that people write by mistake, with the operators that are
+// meant. The first ksnoop took them for other operators or ignored them.
 var typos = map[string]string{
 	"=": "==", "===": "==",
 	"!": "!=", "=!": "!=", "<>": "!=", "><": "!=", "!==": "!=",
@@ -14,7 +15,7 @@ var typos = map[string]string{
 	"=<": "<=", "<==": "<=",
 }
 
-// connectives are words for operators.
+// connectives has words that people write for operators.
 var connectives = map[string]string{"and": "&&", "or": "||", "not": "!"}
 
 // connective returns the operator that a word stands for.
@@ -23,10 +24,10 @@ func connective(word string) (string, bool) {
 	return op, ok
 }
 
-// isErrs are words for is-err.
+// isErrs has misspellings of is-err.
 var isErrs = map[string]bool{"is_err": true, "iserr": true, "is_error": true}
 
-// badOp refuses an operator.
+// badOp returns the error for an invalid operator.
 func (p *parser) badOp() error {
 	err := Errorf(p.text, p.tok.at, "%s is not a comparison", p.tok)
 	tilde := strings.HasPrefix(p.text[p.tok.at.End:], "~")
@@ -42,13 +43,13 @@ func (p *parser) badOp() error {
 	}
 }
 
-// badIs refuses a word that begins with is.
+// badIs returns the error for a misspelling of is-err.
 func (p *parser) badIs(at Span) error {
 	err := Errorf(p.text, at, "%s is not a comparison", Quote(p.text[at.Start:at.End]))
 	return err.WithHint("did you mean 'is-err'? it is written without blanks")
 }
 
-// badConstant refuses what stands behind an operator or a sign.
+// badConstant returns the error for an unexpected token after an operator or a sign.
 func (p *parser) badConstant() error {
 	t := p.tok
 	want := "a constant after " + p.prev.String()
@@ -61,20 +62,23 @@ func (p *parser) badConstant() error {
 		return p.expected(want).WithHint("there are no assignments")
 	case p.prev.is("+") && t.kind == name:
 		return p.expected("a number after '+'").WithHint("leave out the '+'")
+	case p.prev.is("-") && t.beginsValue():
+		return p.expected("a number after '-'").WithHint(noSign)
 	case p.prev.is("+"), p.prev.is("-"):
 		return p.unexpected("a number after " + p.prev.String())
 	case t.is("("):
-		return p.expected(want).WithHint("a constant stands without parentheses and casts")
+		return p.expected(want).WithHint("a constant is written without parentheses and casts")
 	case t.is("."):
 		return p.expected(want).WithHint("a fraction begins with a digit: 0.5s")
-	case t.beginsValue():
-		return p.expected(want).WithHint("a value is compared with a constant, not with another value")
 	default:
 		return p.unexpected(want)
 	}
 }
 
-// badPattern refuses what stands behind a ~.
+// noSign is the hint for a sign before a value.
+const noSign = "a value has no sign; write 0 - count"
+
+// badPattern returns the error for an unexpected token after a ~.
 func (p *parser) badPattern() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"):
@@ -88,7 +92,7 @@ func (p *parser) badPattern() error {
 	}
 }
 
-// badAfterItem refuses what stands behind an item of the list.
+// badAfterItem returns the error for an unexpected token after an item of the list.
 func (p *parser) badAfterItem() error {
 	switch t := p.tok; {
 	case t.kind == end:
@@ -96,15 +100,15 @@ func (p *parser) badAfterItem() error {
 	case t.is("&&"), t.word("and"):
 		return p.expected("',' or ')'").WithHint("separate comparisons with ','; all of them must hold")
 	case t.is("||"), t.is("|"), t.word("or"):
-		return p.expected("',' or ')'").WithHint("conditions with '||' stand behind 'if': vfs_read(count) if count > 5 || count == 1")
+		return p.expected("',' or ')'").WithHint("conditions with '||' come after 'if': vfs_read(count) if count > 5 || count == 1")
 	case t.word("if"):
-		return p.expected("',' or ')'").WithHint("'if' stands behind the closing ')'")
+		return p.expected("',' or ')'").WithHint("'if' comes after the closing ')'")
 	default:
-		return p.badAfterTest("',' or ')'", ", ")
+		return p.badAfterTerm("',' or ')'", ", ")
 	}
 }
 
-// badAfterCond refuses what stands behind the condition.
+// badAfterCond returns the error for an unexpected token after the condition.
 func (p *parser) badAfterCond() error {
 	if p.tok.is(")") {
 		return p.unopened()
@@ -112,7 +116,7 @@ func (p *parser) badAfterCond() error {
 	return p.badInCond("'&&', '||' or the end of the spec")
 }
 
-// badInGroup refuses what stands behind a condition in parentheses.
+// badInGroup returns the error for an unexpected token after a condition in parentheses.
 func (p *parser) badInGroup() error {
 	if p.tok.kind == end {
 		return p.unclosed()
@@ -120,7 +124,7 @@ func (p *parser) badInGroup() error {
 	return p.badInCond("'&&', '||' or ')'")
 }
 
-// badInCond refuses what stands behind a part of a condition.
+// badInCond returns the error for an unexpected token after a part of a condition.
 func (p *parser) badInCond(want string) error {
 	t := p.tok
 	switch op, joins := connective(t.text); {
@@ -131,18 +135,18 @@ func (p *parser) badInCond(want string) error {
 	case t.is(","):
 		return p.expected(want).WithHint("did you mean '&&'?")
 	case p.afterNot():
-		return p.expected(want).WithHint("did you mean '!'? it stands before a condition: !(a == 5)")
+		return p.expected(want).WithHint("did you mean '!'? it comes before a condition: !(a == 5)")
 	case t.word("if"):
 		return Errorf(p.text, t.at, "a second 'if'").WithHint("join the conditions with '&&'")
 	case p.last == nil && (t.operator() || t.is(":") || t.is("->") || t.is(".") || t.is("[")):
 		return Errorf(p.text, t.at, "%s after a condition", t).
 			WithHint("a condition holds or not; only a value can be compared or have members")
 	default:
-		return p.badAfterTest(want, " && ")
+		return p.badAfterTerm(want, " && ")
 	}
 }
 
-// afterNot reports whether the item before is the word not.
+// afterNot reports whether the previous item is the word not.
 func (p *parser) afterNot() bool {
 	if p.last == nil || p.last.Pred != nil || p.last.Format.Name != "" {
 		return false
@@ -151,9 +155,9 @@ func (p *parser) afterNot() bool {
 	return ok && arg.Name.Name == "not"
 }
 
-// badAfterTest refuses what stands behind an item, where want belongs. Items
-// are separated by join.
-func (p *parser) badAfterTest(want, join string) error {
+// badAfterTerm returns the error for an unexpected token after an item, where want
+// is expected. Join is the separator of items.
+func (p *parser) badAfterTerm(want, join string) error {
 	t := p.tok
 	item := p.last
 	tested := item != nil && item.Pred != nil
@@ -165,24 +169,37 @@ func (p *parser) badAfterTest(want, join string) error {
 		return p.expected(want).WithHint("there are no blanks in a number")
 	case ofNumber && units[t.text] != 0:
 		return p.expected(want).WithHint("there is no blank before a unit: %s%s", item.Pred.Const, t.text)
-	case tested && (t.is("->") || t.is(".") || t.is("[") || t.is("(")) && item.Pred.Const.Kind == Name:
-		return p.expected(want).WithHint("a value is compared with a constant, not with another value")
+	case tested && t.is("(") && item.Pred.Const.Kind == Name:
+		return p.expected(want).WithHint("%s", cmp.Or(functionHint(item.Pred.Const.Str), "there are no functions"))
+	case tested && item.Pred.Const.Neg && (t.is("->") || t.is(".") || t.is("[")):
+		return p.expected(want).WithHint(noSign)
 	case item != nil && !tested && (t.kind == number || t.kind == quoted):
 		return p.expected("an operator, " + want)
+	case item != nil && !tested && t.kind == name && comparisonHabits[t.text] != "":
+		return p.expected("an operator, "+want).WithHint("did you mean '%s'?", comparisonHabits[t.text])
+	case item != nil && !tested && t.kind == name && item.Value.String() == "not":
+		return p.expected("an operator, " + want).WithHint("a condition comes after 'if', and '!' negates it: vfs_read(count) if !count")
 	case item != nil && !tested && isErrs[strings.ToLower(t.text)]:
 		return p.expected("an operator, " + want).WithHint("did you mean 'is-err'?")
 	case t.is(":") && !tested && item != nil:
 		return p.expected(want).WithHint("a value has one format")
 	case t.is(":"):
-		return p.expected(want).WithHint("a format stands behind the value: count:x > 5")
-	case t.arithmetic():
+		return p.expected(want).WithHint("a format comes after the value: count:x > 5")
+	case t.otherArithmetic():
 		return p.noArithmetic(want)
+	case tested && t.arithmetic() != 0:
+		return p.secondOp(join)
+	case t.is("(") && item != nil && !tested:
+		if hint := functionHint(item.Value.String()); hint != "" {
+			return p.expected(want).WithHint("%s", hint)
+		}
+		return p.unexpected(want)
 	default:
 		return p.unexpected(want)
 	}
 }
 
-// secondOp refuses an operator behind a comparison.
+// secondOp returns the error for an operator after a comparison.
 func (p *parser) secondOp(join string) error {
 	item := p.last
 	err := Errorf(p.text, p.tok.at, "a second comparison of one value")
@@ -192,21 +209,31 @@ func (p *parser) secondOp(join string) error {
 	return err.WithHint("repeat the value: %s%s%s %s ...", item, join, item.Value, p.tok.text)
 }
 
-// badNot refuses a ! before a comparison without parentheses.
+// badNot returns the error for a ! before a comparison without parentheses.
 func (p *parser) badNot(at Span, item *Item) error {
-	return Errorf(p.text, at, "in C this '!' belongs to %s alone", Quote(item.Value.String())).
+	x := item.Value
+	for b, ok := x.(*Binary); ok; b, ok = x.(*Binary) {
+		x = b.X
+	}
+	return Errorf(p.text, at, "in C this '!' belongs to %s alone", Quote(x.String())).
 		WithHint("write !(%s)", item)
 }
 
-// arithmetic reports whether t is an operator that computes.
-func (t token) arithmetic() bool {
-	return t.kind == punct && strings.Contains("+-*/%^", t.text)
+// badPrecedence returns the error for a comparison after values joined by |, which
+// binds weaker in C.
+func (p *parser) badPrecedence(x *Binary) error {
+	return Errorf(p.text, p.tok.at, "in C this %s belongs to %s alone", p.tok, Quote(x.Y.String())).
+		WithHint("write (%s) %s ...", x, p.tok.text)
+}
+
+// otherArithmetic reports whether t is an operator of C that specs do not have.
+func (t token) otherArithmetic() bool {
+	return t.kind == punct && strings.Contains("/%^", t.text)
 }
 
 func (p *parser) noArithmetic(want string) error {
-	err := p.expected(want)
-	if p.tok.is("-") {
-		return err.WithHint("there is no arithmetic; a member is reached with '->'")
-	}
-	return err.WithHint("there is no arithmetic")
+	return p.expected(want).WithHint(theOperators)
 }
+
+// theOperators is the hint for other operators.
+const theOperators = "the operators are + - * & | << >>"

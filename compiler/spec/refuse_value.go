@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// badValue refuses what stands where a value begins.
+// badValue returns the error for an unexpected token where a value is expected.
 func (p *parser) badValue() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"), t.word("if"):
@@ -17,17 +17,17 @@ func (p *parser) badValue() error {
 	case t.kind == name:
 		return p.typeFirst()
 	case t.not() && p.cond:
-		return p.expected("a value").WithHint("'!' stands before a condition: !(a == 5)")
+		return p.expected("a value").WithHint("'!' comes before a condition: !(a == 5)")
 	case t.not():
-		return p.expected("a value").WithHint("conditions stand behind 'if': vfs_read(count) if !count")
+		return p.expected("a value").WithHint("conditions come after 'if': vfs_read(count) if !count")
 	case t.is("-"), t.is("+"):
-		return p.expected("a value").WithHint("there is no arithmetic")
+		return p.expected("a value").WithHint(noSign)
 	default:
 		return p.unexpected("a value")
 	}
 }
 
-// noValue refuses the end of something before it began.
+// noValue returns the error for an end or a separator where a value is expected.
 func (p *parser) noValue() error {
 	t := p.tok
 	switch {
@@ -48,7 +48,7 @@ func (p *parser) noValue() error {
 	}
 }
 
-// operatorFirst refuses an operator without a value before it.
+// operatorFirst returns the error for an operator without a value before it.
 func (p *parser) operatorFirst() error {
 	err := Errorf(p.text, p.tok.at, "a value is missing before %s", p.tok)
 	switch {
@@ -61,22 +61,25 @@ func (p *parser) operatorFirst() error {
 	}
 }
 
-// constantFirst refuses a constant where a value belongs.
+// constantFirst returns the error for a constant where a value is expected.
 func (p *parser) constantFirst() error {
 	err := p.expected("a value")
+	if p.values {
+		return err.WithHint("an address with a cast is one: *(struct file *)0xffff888012345600")
+	}
 	if last := p.last; p.cond && last != nil && last.Pred != nil && (p.prev.is("&&") || p.prev.is("||")) {
 		return err.WithHint("repeat the value: %s %s %s %s %s", last, p.prev.text, last.Value, last.Pred.Op, p.tok.text)
 	}
-	return err.WithHint("a constant stands behind an operator: count > 5")
+	return err.WithHint("a constant comes after an operator: count > 5")
 }
 
-// typeFirst refuses a keyword of C where a value belongs.
+// typeFirst returns the error for a keyword of C where a value is expected.
 func (p *parser) typeFirst() error {
 	return Errorf(p.text, p.tok.at, "%s begins a type", p.tok).
 		WithHint("an argument is named without its type; a cast has parentheses: (struct sock *)sk")
 }
 
-// badInner refuses what stands behind a value in parentheses.
+// badInner returns the error for an unexpected token after a value in parentheses.
 func (p *parser) badInner() error {
 	switch t := p.tok; {
 	case t.kind == end:
@@ -85,17 +88,17 @@ func (p *parser) badInner() error {
 		return Errorf(p.text, t.at, "a comparison where a value belongs")
 	case t.operator():
 		return Errorf(p.text, t.at, "a comparison inside a value").
-			WithHint("leave out the parentheses around it, or write it behind 'if'")
+			WithHint("leave out the parentheses around it, or write it after 'if'")
 	case t.is(":"):
-		return Errorf(p.text, t.at, "a format inside a value").WithHint("it stands behind the parentheses: (a):x")
-	case t.arithmetic():
+		return Errorf(p.text, t.at, "a format inside a value").WithHint("it comes after the parentheses: (a):x")
+	case t.otherArithmetic():
 		return p.noArithmetic("')'")
 	default:
 		return p.unexpected("')'")
 	}
 }
 
-// badMember refuses what stands behind an arrow or a dot.
+// badMember returns the error for an unexpected token after an arrow or a dot.
 func (p *parser) badMember() error {
 	if t := p.tok; t.kind == end || t.is(",") || t.is(")") || t.is("&&") || t.is("||") || t.operator() {
 		return Errorf(p.text, t.at, "a member is missing after %s", p.prev)
@@ -103,7 +106,7 @@ func (p *parser) badMember() error {
 	return p.unexpected("a member after " + p.prev.String())
 }
 
-// badIndex refuses what stands behind a bracket.
+// badIndex returns the error for an unexpected token after a bracket.
 func (p *parser) badIndex() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is("]"):
@@ -119,14 +122,14 @@ func (p *parser) unclosedIndex() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.operator():
 		return Errorf(p.text, t.at, "']' is missing")
-	case t.arithmetic():
-		return p.noArithmetic("']'")
+	case t.arithmetic() != 0, t.otherArithmetic():
+		return p.expected("']'").WithHint("an index is constant: name[0]")
 	default:
 		return p.unexpected("']'")
 	}
 }
 
-// badBuiltin refuses what stands behind the $ at start.
+// badBuiltin returns the error for an unexpected token after the $ at start.
 func (p *parser) badBuiltin(start int) error {
 	t := p.tok
 	at := Span{start, t.at.End}
@@ -141,6 +144,9 @@ func (p *parser) badBuiltin(start int) error {
 		return Errorf(p.text, at, "$%s is out of range", t.text).WithHint("arguments are $arg1 to $arg%d", mostArgs)
 	}
 	err := Errorf(p.text, at, "'$%s' is not known", t.text)
+	if hint := builtinHabit(t.text); hint != "" {
+		return err.WithHint("%s", hint)
+	}
 	if near, ok := Nearest(t.text, slices.Values(Builtins)); ok {
 		if near == "arg" {
 			near = "arg1"
@@ -150,13 +156,13 @@ func (p *parser) badBuiltin(start int) error {
 	return err.WithHint("%s", builtins())
 }
 
-// builtins lists the builtins for a hint.
+// builtins returns the list of builtins for a hint.
 func builtins() string {
 	list := "$" + strings.Join(Builtins, " $")
 	return "there are " + strings.Replace(list, "$arg ", "$arg1 $arg2 ... ", 1)
 }
 
-// badGlobal refuses what stands behind an @.
+// badGlobal returns the error for an unexpected token after an @.
 func (p *parser) badGlobal() error {
 	if p.tok.kind == number {
 		return p.expected("the name of a variable after '@'").WithHint("an address has no type; name the variable: @jiffies")
@@ -164,7 +170,7 @@ func (p *parser) badGlobal() error {
 	return Errorf(p.text, p.tok.at, "the name of a variable is missing after '@'")
 }
 
-// badType refuses the end of a type before it is whole.
+// badType returns the error for the end of a type that is incomplete.
 func (p *parser) badType(words []string) error {
 	if len(words) > 0 {
 		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
@@ -172,7 +178,7 @@ func (p *parser) badType(words []string) error {
 	return Errorf(p.text, p.tok.at, "a type is missing after %s", p.prev)
 }
 
-// badTypeWord refuses a word behind the words of a type.
+// badTypeWord returns the error for an unexpected word after the words of a type.
 func (p *parser) badTypeWord(words []string) error {
 	if len(words) == 1 && slices.Contains(tags, words[0]) {
 		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
@@ -180,23 +186,23 @@ func (p *parser) badTypeWord(words []string) error {
 	return Errorf(p.text, p.tok.at, "%s after the type '%s'", p.tok, strings.Join(words, " "))
 }
 
-// badAfterType refuses what stands behind the type of a cast.
+// badAfterType returns the error for an unexpected token after the type of a cast.
 func (p *parser) badAfterType() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","):
 		return Errorf(p.text, t.at, "')' is missing after the type")
 	case t.is("["), t.is("("):
-		return p.expected("')' after the type").WithHint("the type of a cast is a name, perhaps with '*' behind it")
+		return p.expected("')' after the type").WithHint("the type of a cast is a name, perhaps with '*' after it")
 	default:
 		return p.unexpected("')' after the type")
 	}
 }
 
-// nothingToCast refuses a cast without a value.
+// nothingToCast returns the error for a cast without a value.
 func (p *parser) nothingToCast(at Span) error {
 	err := Errorf(p.text, p.tok.at, "a value is missing after the cast %s", Quote(p.text[at.Start:at.End]))
 	if p.tok.kind == number || p.tok.kind == quoted {
-		return err.WithHint("a constant has no type of its own; it stands behind an operator: count > 5")
+		return err.WithHint("a constant has no type of its own; it comes after an operator: count > 5")
 	}
 	return err
 }

@@ -18,8 +18,13 @@ func (i *Item) Span() Span {
 	return at
 }
 
-// Span returns the place of the operator and the constant.
-func (p *Predicate) Span() Span { return Span{p.OpAt.Start, max(p.OpAt.End, p.Const.At.End)} }
+// Span returns the place of the operator and of what the value is compared with.
+func (p *Predicate) Span() Span {
+	if p.With != nil {
+		return Span{p.OpAt.Start, p.With.Span().End}
+	}
+	return Span{p.OpAt.Start, max(p.OpAt.End, p.Const.At.End)}
+}
 
 // Span returns the place of the name.
 func (a *Arg) Span() Span { return a.Name.At }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// value parses a value as C does an expression: * and casts take all that
-// follows, with the members behind it.
+// value parses a value as C parses an expression: * and casts apply to the whole
+// value after them, with its members.
 func (p *parser) value() (Expr, error) {
 	switch {
 	case p.tok.is("*"):
@@ -22,7 +22,7 @@ func (p *parser) value() (Expr, error) {
 	return p.postfix(x)
 }
 
-// deref parses a star and the value behind it.
+// deref parses a star and the value after it.
 func (p *parser) deref() (Expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (p *parser) deref() (Expr, error) {
 	return &Deref{x, at}, err
 }
 
-// primary parses what a value begins with.
+// primary parses the beginning of a value, up to its members and indices.
 func (p *parser) primary() (Expr, error) {
 	switch t := p.tok; {
 	case t.is("("):
@@ -45,16 +45,20 @@ func (p *parser) primary() (Expr, error) {
 		return p.builtin()
 	case t.is("@"):
 		return p.global()
+	case p.overCall():
+		return p.readOver()
 	case t.kind != name, t.text == "if", isTypeWord(t.text):
 		return nil, p.badValue()
 	case t.text == "return":
 		return &Return{t.at}, p.advance()
+	case p.atAggregate():
+		return nil, p.badAggregate()
 	}
 	id, err := p.ident()
 	return &Arg{id}, err
 }
 
-// inner parses a value in parentheses. They leave no trace in the tree.
+// inner parses a value in parentheses. The tree does not have the parentheses.
 func (p *parser) inner() (Expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -66,7 +70,7 @@ func (p *parser) inner() (Expr, error) {
 	if p.tok.is(")") {
 		return nil, Errorf(p.text, p.tok.at, "a value is missing after '('")
 	}
-	x, err := p.value()
+	x, err := p.expression(bitOr)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +98,7 @@ func (p *parser) builtin() (Expr, error) {
 // arguments.
 const mostArgs = 255
 
-// isBuiltin reports whether name may stand behind a $.
+// isBuiltin reports whether name is the name of a builtin.
 func isBuiltin(name string) bool {
 	if digits, ok := strings.CutPrefix(name, "arg"); ok {
 		n, err := strconv.ParseUint(digits, 10, 16)
@@ -117,7 +121,7 @@ func (p *parser) global() (Expr, error) {
 	return &Global{id}, err
 }
 
-// postfix parses the members and elements of x.
+// postfix parses the members and indices after x.
 func (p *parser) postfix(x Expr) (Expr, error) {
 	for depth := links(x) + 1; ; depth++ {
 		var err error
@@ -137,8 +141,8 @@ func (p *parser) postfix(x Expr) (Expr, error) {
 	}
 }
 
-// links returns how many members and elements x ends with. Those inside
-// parentheses count: they are not printed.
+// links returns the number of members and indices at the end of x. Those inside
+// parentheses count too, since the tree does not have the parentheses.
 func links(x Expr) int {
 	for n := 0; ; n++ {
 		switch m := x.(type) {
@@ -146,13 +150,15 @@ func links(x Expr) int {
 			x = m.X
 		case *Index:
 			x = m.X
+		case *Range:
+			x = m.X
 		default:
 			return n
 		}
 	}
 }
 
-// member parses an arrow or a dot and the member of x behind it.
+// member parses an arrow or a dot and the member of x after it.
 func (p *parser) member(x Expr) (Expr, error) {
 	dot := p.tok.is(".")
 	if err := p.advance(); err != nil {
@@ -165,10 +171,10 @@ func (p *parser) member(x Expr) (Expr, error) {
 	return &Member{X: x, Dot: dot, Name: id}, err
 }
 
-// mostElements bounds an index: no array in the kernel has more.
+// mostElements bounds an index. No array in the kernel has more elements.
 const mostElements = 1 << 31
 
-// index parses brackets and the number between them.
+// index parses brackets and the number in them.
 func (p *parser) index(x Expr) (Expr, error) {
 	open := p.tok
 	if err := p.advance(); err != nil {
@@ -177,17 +183,29 @@ func (p *parser) index(x Expr) (Expr, error) {
 	if p.tok.kind != number {
 		return nil, p.badIndex()
 	}
-	n, err := p.integer(p.tok.at.Start, false)
+	ranged := p.atRange()
+	first, last, err := p.indices(ranged)
 	if err != nil {
 		return nil, err
-	}
-	if n.Abs > mostElements {
-		return nil, Errorf(p.text, n.At, "the index %s is out of range", n.Text).
-			WithHint("an index goes from 0 to %d (2^31)", mostElements)
 	}
 	if !p.tok.is("]") {
 		return nil, p.unclosedIndex()
 	}
 	at := Span{open.at.Start, p.tok.at.End}
-	return &Index{x, n.Abs, at}, p.advance()
+	if ranged {
+		return &Range{x, first, last, at}, p.advance()
+	}
+	return &Index{x, first, at}, p.advance()
+}
+
+// indices parses what is in the brackets: a number, or a range.
+func (p *parser) indices(ranged bool) (first, last uint64, err error) {
+	if ranged {
+		return p.bounds()
+	}
+	n, err := p.integer(p.tok.at.Start, false, false)
+	if err == nil {
+		err = p.checkIndex(n)
+	}
+	return n.Abs, n.Abs, err
 }

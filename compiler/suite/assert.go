@@ -7,10 +7,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// modifierWords stand behind a condition.
+// modifierWords lists the words that may follow a condition.
 var modifierWords = []string{"min-samples", "allow-unreached", "scope"}
 
-// scopeWords are the scopes by their numbers.
+// scopeWords has the word for each Scope.
 var scopeWords = []string{System: "system", Task: "task", Cgroup: "cgroup"}
 
 // assert parses an assertion.
@@ -42,13 +42,13 @@ func (p *parser) assert(l *line) (err error) {
 	return nil
 }
 
-// other parses the second of two specs that are compared.
+// other parses the second spec of a comparison.
 func (l *line) other(a *Assert, tilde word) (*Spec, error) {
 	if len(a.Path) > 1 {
-		return nil, l.errorf(tilde.at, "a stack is not compared with another spec")
+		return nil, l.errorf(tilde.at, "a chain is not compared with another spec")
 	}
 	if next := l.peek(); next.text == stackWord || next.text == "" || slices.Contains(kindWords, next.text) {
-		return nil, l.missing("a spec behind '~'", next)
+		return nil, l.missing("a spec after '~'", next)
 	}
 	s, err := l.parseSpec()
 	if next := l.peek(); err == nil && next.text == "~" {
@@ -57,7 +57,7 @@ func (l *line) other(a *Assert, tilde word) (*Spec, error) {
 	return s, err
 }
 
-// condition parses the condition and what stands behind it.
+// condition parses the condition and its modifiers.
 func (l *line) condition(a *Assert) error {
 	if l.end() {
 		last := a.Path[len(a.Path)-1].AnyOf[0].Func
@@ -68,7 +68,7 @@ func (l *line) condition(a *Assert) error {
 		return err.WithHint("the conditions are %s", strings.Join(kindWords, ", "))
 	}
 	w := l.token()
-	c, ok := kinds[w.text]
+	c, ok := conditionOf(w.text)
 	if !ok {
 		return l.behindSpec(w, "a condition", kindWords)
 	}
@@ -79,7 +79,7 @@ func (l *line) condition(a *Assert) error {
 	return l.modifiers(a, w)
 }
 
-// modifiers parses what may stand behind a condition.
+// modifiers parses the modifiers after a condition.
 func (l *line) modifiers(a *Assert, condition word) (err error) {
 	seen := map[string]bool{}
 	for !l.end() {
@@ -110,12 +110,12 @@ func (l *line) modifiers(a *Assert, condition word) (err error) {
 	}
 	if a.Kind == Percentile && a.Samples == 0 {
 		return l.errorf(condition.at, "'%s' of a few calls says nothing: how many there must be is missing", condition.text).
-			WithHint("write min-samples 1000 behind the condition")
+			WithHint("write min-samples 1000 after the condition")
 	}
 	return nil
 }
 
-// unreachable refuses to allow what the condition cannot hold of.
+// unreachable refuses allow-unreached for conditions that need calls to pass.
 func (l *line) unreachable(a *Assert, w word) error {
 	if a.counts() && a.Low > 0 || a.Kind == Changed {
 		return l.errorf(w.at, "without a call '%s' does not hold, so 'allow-unreached' contradicts it", &a.Condition)
@@ -123,13 +123,13 @@ func (l *line) unreachable(a *Assert, w word) error {
 	return nil
 }
 
-// scope parses whose calls count.
+// scope parses the scope: the tasks whose calls count.
 func (l *line) scope() (Scope, error) {
 	name, err := l.oneOf("a scope", scopeWords)
 	return Scope(max(0, slices.Index(scopeWords, name))), err
 }
 
-// is says what a name is of.
+// is records the kind of line that a name belongs to.
 func (p *parser) is(name, what string) {
 	at := p.places["name "+name]
 	at.is = what

@@ -8,7 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// balance judges the numbers of calls of two specs that match.
+// balance judges the numbers of matching calls of two specs.
 func (a *Assert) balance(o *Observed) verdict {
 	text := fmt.Sprintf("%d ~ %d", o.Matched, o.Other.Matched)
 	unsure := a.unsure(o)
@@ -28,7 +28,8 @@ func (a *Assert) balance(o *Observed) verdict {
 	}
 }
 
-// unsure says what is not known of the two.
+// unsure returns a text that says what is not known about the calls of the two
+// specs, or "" if all is known.
 func (a *Assert) unsure(o *Observed) string {
 	both := Counts{
 		Missed:     add(o.Missed, o.Other.Missed),
@@ -38,7 +39,7 @@ func (a *Assert) unsure(o *Observed) string {
 	return both.unsure()
 }
 
-// unreachedSide names the function that was not called.
+// unreachedSide returns the name of the function that was not called.
 func (a *Assert) unreachedSide(o *Observed) string {
 	if o.Called == 0 {
 		return o.Counts.name(a.Path)
@@ -46,7 +47,7 @@ func (a *Assert) unreachedSide(o *Observed) string {
 	return o.Other.name([]*Spec{a.Other})
 }
 
-// balanceText adds what the two numbers come to.
+// balanceText adds the difference or the ratio of the two numbers to text.
 func (a *Assert) balanceText(o *Observed, text string) string {
 	l, r := o.Matched, o.Other.Matched
 	switch {
@@ -61,8 +62,8 @@ func (a *Assert) balanceText(o *Observed, text string) string {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// possible says whether the condition holds of any numbers that the calls may
-// have had. Where nothing is missing these are one.
+// possible reports whether the condition holds for any numbers of calls that are
+// possible. If no call was missed, each number has one possible value.
 func (a *Assert) possible(o *Observed) bool {
 	l, lMost := o.Matched, o.Counts.most(o.Matched)
 	r, rMost := o.Other.Matched, o.Other.most(o.Other.Matched)
@@ -74,13 +75,13 @@ func (a *Assert) possible(o *Observed) bool {
 		return possible(a.Op, cmp.Compare(least, a.N), cmp.Compare(most, a.N))
 	}
 	if rMost == 0 && lMost == 0 {
-		return true // there is no ratio
+		return true // there is not a ratio
 	}
 	return possible(a.Op, a.Ratio.order(l, rMost), a.Ratio.order(lMost, r))
 }
 
-// possible says whether a comparison holds of any number of a range, by how its
-// least and its most compare with the constant.
+// possible reports whether a comparison holds for any number in a range. least
+// and most are the results of comparing its ends with the constant.
 func possible(op spec.Op, least, most int) bool {
 	switch op {
 	case spec.Eq:
@@ -88,14 +89,13 @@ func possible(op spec.Op, least, most int) bool {
 	case spec.Ne:
 		return least != 0 || most != 0
 	case spec.Lt, spec.Le:
-		return holds(op, least)
+		return op.Holds(least)
 	default:
-		return holds(op, most)
+		return op.Holds(most)
 	}
 }
 
-// order compares l / r with d, exactly. A number of which there is none of the
-// other is above all.
+// order compares l / r with d exactly. If r is 0, the ratio is above every d.
 func (d Decimal) order(l, r uint64) int {
 	if r == 0 {
 		return 1

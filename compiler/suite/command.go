@@ -12,16 +12,16 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// arg is a word of a command. One in quotes has no other meaning.
+// arg is a word of a command. A word in quotes is never an option.
 type arg struct {
 	word
 	quoted bool
 }
 
-// shellWords mean something to a shell, and nothing to a command.
+// shellWords lists words with a meaning for a shell but not for a command.
 var shellWords = []string{"|", "||", "&", "&&", ";", ">", ">>", "<", "2>&1"}
 
-// run parses the command. What it must do stands at the end of the line.
+// run parses the command and, at the end of the line, its options.
 func (p *parser) run(l *line) error {
 	if err := p.once(l, "run", spec.Span{End: l.pos}); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (p *parser) run(l *line) error {
 			return err
 		}
 		if !quoted && slices.Contains(shellWords, w.text) {
-			return l.errorf(w.at, "%s is for a shell, and there is none", spec.Quote(w.text)).WithHint(`write sh -c "..."`)
+			return l.errorf(w.at, "%s is for a shell, and run starts none", spec.Quote(w.text)).WithHint(`write sh -c "..."`)
 		}
 		args = append(args, arg{w, quoted})
 	}
@@ -54,8 +54,9 @@ func (p *parser) run(l *line) error {
 	return nil
 }
 
-// options parses what stands behind the command, from the end of the line on,
-// and returns the command. A command may end in such words itself: in quotes.
+// options parses the options after the command, from the end of the line
+// backwards, and returns the command. Words of the command that look like options
+// must be in quotes.
 func (r *Run) options(l *line, args []arg) (command []arg, err error) {
 	var status, timeout bool
 	for len(args) >= 2 {
@@ -83,7 +84,7 @@ func (r *Run) options(l *line, args []arg) (command []arg, err error) {
 	return args, err
 }
 
-// danglingOption refuses one without a value.
+// danglingOption refuses an option without a value.
 func (r *Run) danglingOption(l *line, last arg) error {
 	if last.quoted || last.text != "status" && last.text != "timeout" {
 		return nil
@@ -92,16 +93,16 @@ func (r *Run) danglingOption(l *line, last arg) error {
 	return l.errorf(at, "a value is missing after '%s'", last.text).WithHint(`a word of the command is written "%s"`, last.text)
 }
 
-// status reads what a command exits with.
+// status parses an exit status.
 func (l *line) status(w word) (int, error) {
 	n, err := strconv.ParseUint(w.text, 10, 8)
 	if err != nil || !isNumber(w.text) {
-		return 0, l.errorf(w.at, "%s is no exit status", spec.Quote(w.text)).WithHint("a status goes from 0 to 255")
+		return 0, l.errorf(w.at, "%s is not an exit status", spec.Quote(w.text)).WithHint("a status goes from 0 to 255")
 	}
 	return int(n), nil
 }
 
-// duration parses a duration.
+// duration reads the next word and parses it as a duration.
 func (l *line) duration(what string) (time.Duration, error) {
 	w := l.token()
 	if w.text == "" {
@@ -110,12 +111,12 @@ func (l *line) duration(what string) (time.Duration, error) {
 	return l.durationOf(w)
 }
 
-// durationOf reads a word as a duration, which is not 0.
+// durationOf parses a word as a duration, which must not be 0.
 func (l *line) durationOf(w word) (time.Duration, error) {
 	ns, err := spec.ParseDuration(w.text)
 	switch {
 	case err != nil:
-		return 0, l.located(err, w.at.Start)
+		return 0, l.adopt(err, w.at.Start)
 	case ns == 0:
 		return 0, l.errorf(w.at, "a duration of nothing")
 	case ns > math.MaxInt64:
@@ -124,7 +125,7 @@ func (l *line) durationOf(w word) (time.Duration, error) {
 	return time.Duration(ns), nil
 }
 
-// units are those of durations, the largest first.
+// units lists the units of durations, the largest first.
 var units = []struct {
 	name string
 	of   time.Duration
@@ -140,9 +141,10 @@ func duration(d time.Duration) string {
 	return strconv.FormatInt(int64(d), 10) + "ns"
 }
 
-// Command is the command that makes the calls: that of the run line, or args, as
-// they stand behind -- on a command line. Both, or none of them, are an error;
-// without any, outside allows calls that something else makes, and no command.
+// Command returns the command that makes the calls: that of the run line, or args,
+// which are the words after -- on a command line. If outside is true, something
+// else makes the calls, and Command returns nil. It returns an error unless there
+// is exactly one of these three.
 func (s *Suite) Command(args []string, outside bool) (*Run, error) {
 	switch {
 	case s.Run == nil && len(args) > 0:
@@ -150,7 +152,7 @@ func (s *Suite) Command(args []string, outside bool) (*Run, error) {
 	case s.Run == nil && outside:
 		return nil, nil
 	case s.Run == nil:
-		return nil, fmt.Errorf("%s names no command: add a line 'run COMMAND' or write -- COMMAND behind the options", s.File)
+		return nil, fmt.Errorf("%s names no command: add a line 'run COMMAND' or write -- COMMAND after the options", s.File)
 	case len(args) > 0:
 		return nil, fmt.Errorf("a command follows --, and %s has one in line %d: leave one of them out", s.File, s.Run.From.Line)
 	case outside:
@@ -163,7 +165,7 @@ func (s *Suite) Command(args []string, outside bool) (*Run, error) {
 func (r *Run) String() string {
 	text := "run"
 	for _, word := range r.Command {
-		text += " " + shellWord(word)
+		text += " " + quoteWord(word)
 	}
 	if r.Timeout > 0 {
 		text += " timeout " + duration(r.Timeout)
@@ -171,8 +173,8 @@ func (r *Run) String() string {
 	return text + " status " + strconv.Itoa(r.Status)
 }
 
-// shellWord is a word of a command as it is written in a probe file.
-func shellWord(word string) string {
+// shellWord returns a word of a command as it is written in a probe file.
+func quoteWord(word string) string {
 	special := strings.IndexFunc(word, func(r rune) bool { return r == '"' || r == '\'' || r == '#' || isBlank(byte(r)) }) >= 0
 	if word == "" || word == "--" || special || word == "status" || word == "timeout" || slices.Contains(shellWords, word) {
 		return quote(word)

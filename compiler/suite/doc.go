@@ -1,6 +1,6 @@
-// Package suite is the language of probe files, which say what a test expects of
-// the kernel, and the judge that says whether it was so. It knows no kernel:
-// what was counted while the test ran is handed to it.
+// Package suite parses probe files, which say what a test expects of the kernel,
+// and judges their assertions. It does not depend on a kernel: the caller passes
+// it what was counted while the test ran.
 //
 //	s, err := suite.Parse("tcp.probes", text)
 //	for _, a := range s.Asserts {
@@ -8,5 +8,5 @@
 //	}
 //	status := suite.ExitStatus(results, false)
 //
-// docs/verdicts.md describes the language, and what a verdict rests on.
+// docs/verdicts.md describes the language and how verdicts are reached.
 package suite

@@ -2,7 +2,7 @@ package suite
 
 import "github.com/ksnoop/ksnoop/compiler/spec"
 
-// fits refuses a condition that is not about such specs.
+// fits refuses a condition that does not fit the spec of the assertion.
 func (l *line) fits(a *Assert, subject spec.Span) error {
 	word := a.word()
 	switch {
@@ -11,8 +11,11 @@ func (l *line) fits(a *Assert, subject spec.Span) error {
 	case !a.ofTwo() && a.Other != nil:
 		return l.errorf(subject, "'%s' is about one spec, and these are two", word).WithHint("two are compared with 'difference' or 'ratio'")
 	case len(a.Path) > 1 && !a.counts():
-		return l.errorf(subject, "'%s' is not about a stack", word).
-			WithHint("of a stack it is counted how often it is complete: never, at-least, at-most, exactly, count")
+		return l.errorf(subject, "'%s' is not for a chain", word).
+			WithHint("complete chains can be counted: never, at-least, at-most, exactly, count")
+	}
+	if err := l.tableFits(a); err != nil {
+		return err
 	}
 	for _, t := range a.Path[0].AnyOf {
 		switch {
@@ -25,27 +28,27 @@ func (l *line) fits(a *Assert, subject spec.Span) error {
 	return nil
 }
 
-// takesTime refuses what has no duration.
+// takesTime refuses a spec whose events have no duration.
 func (l *line) takesTime(t *spec.Trace, at spec.Span, word string) error {
 	switch {
 	case t.Tracepoint:
 		return l.errorf(at, "'%s' is about durations, and a tracepoint takes no time", word)
-	case t.Probe != nil && !t.Probe.Return:
-		return l.errorf(at, "'%s' is about durations, and this line is about the beginning of a call alone", word).
+	case t.Line != nil && !t.Line.Return:
+		return l.errorf(at, "'%s' is about durations, and this line is only about the beginning of a call", word).
 			WithHint("a line with r is about the return as well")
 	}
 	return nil
 }
 
-// changes refuses what has no value both at entry and at return.
+// changes refuses a spec that does not have one value both at entry and at return.
 func (l *line) changes(t *spec.Trace, at spec.Span, word string) error {
 	switch {
-	case t.Probe != nil, t.Tracepoint:
+	case t.Line != nil, t.Tracepoint:
 		return l.errorf(at, "'%s' compares a value at entry and at return, and this has one of them", word).
 			WithHint("write a spec: FUNCTION(VALUE)")
 	case len(t.Items) != 1:
 		return l.errorf(at, "'%s' is about one value, and this spec has %s", word, values(t)).
-			WithHint("write FUNCTION(VALUE); conditions stand behind 'if'")
+			WithHint("write FUNCTION(VALUE); conditions come after 'if'")
 	}
 	item := t.Items[0]
 	late := false
@@ -63,7 +66,8 @@ func (l *line) changes(t *spec.Trace, at spec.Span, word string) error {
 	return nil
 }
 
-// oneValue refuses a metric of values that is not of one.
+// oneValue refuses a spec that does not have exactly one value, for a metric of
+// values.
 func (l *line) oneValue(t *spec.Trace, at spec.Span, word string) error {
 	if len(t.Items) == 1 {
 		if _, all := t.Items[0].Value.(*spec.AllArgs); !all {
@@ -71,18 +75,18 @@ func (l *line) oneValue(t *spec.Trace, at spec.Span, word string) error {
 		}
 	}
 	err := l.errorf(at, "'%s' is of one value, and this spec has %s", word, values(t))
-	if t.Probe == nil && t.Items != nil && len(t.Items) == 0 {
+	if t.Line == nil && t.Items != nil && len(t.Items) == 0 {
 		return err.WithHint("of durations, write %s($duration)", t.Target())
 	}
-	return err.WithHint("write FUNCTION(VALUE); conditions stand behind 'if'")
+	return err.WithHint("write FUNCTION(VALUE); conditions come after 'if'")
 }
 
-// values says how many values a spec has.
+// values returns a text with the number of values that a spec has.
 func values(t *spec.Trace) string {
 	switch n := len(t.Items); {
-	case n == 0 && t.Probe == nil && t.Items == nil:
+	case n == 0 && t.Line == nil && t.Items == nil:
 		return "all of the function"
-	case n == 1 && t.Probe != nil:
+	case n == 1 && t.Line != nil:
 		return "all of the function"
 	case n == 0:
 		return "none"
@@ -91,12 +95,16 @@ func values(t *spec.Trace) string {
 	}
 }
 
-// timesCalls says whether a spec asks how long calls take.
+// timesCalls reports whether a spec uses the duration of calls.
 func timesCalls(s *Spec) bool {
 	timed := false
 	for _, t := range s.AnyOf {
-		for _, item := range t.AllItems() {
-			spec.Walk(item.Value, func(x spec.Expr) {
+		items := t.AllItems()
+		if t.Ending != nil {
+			items = append(items, t.Ending.AllItems()...)
+		}
+		for _, item := range items {
+			item.Walk(func(x spec.Expr) {
 				b, ok := x.(*spec.Builtin)
 				timed = timed || ok && b.Name.Name == "duration" && item.Pred != nil
 			})

@@ -3,19 +3,20 @@ package suite
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// verdict is what a condition comes to.
+// verdict is the status of a condition and a text about it.
 type verdict struct {
 	status Status
 	text   string
 }
 
-// Judge says whether the condition holds of what was observed. It passes or
-// fails only if it would do so whatever the calls were of which nothing is
-// known; else it is an error, which is inconclusive.
+// Judge returns the verdict on the condition for what was observed. It passes or
+// fails only if it would do so whatever the missed and unreadable calls were.
+// Otherwise the status is Error, which means inconclusive.
 func (a *Assert) Judge(o Observed) Result {
 	v := a.verdict(&o)
 	r := Result{Name: a.Name, Status: v.status, Text: v.text, Line: a.From.Line, Fields: a.fields(&o)}
@@ -41,25 +42,27 @@ func (a *Assert) verdict(o *Observed) verdict {
 		return a.changed(o)
 	case Difference, Ratio:
 		return a.balance(o)
+	case Each:
+		return a.each(o)
 	default:
 		return a.count(o)
 	}
 }
 
-// Timed says whether a is about durations.
+// Timed reports whether a is about durations.
 func (a *Assert) Timed() bool {
-	timed := a.timed() || a.Other != nil && timesCalls(a.Other)
+	timed := a.timed() || a.Kind == Each && strings.Contains(a.Row.Aggregate, "$duration") || a.Other != nil && timesCalls(a.Other)
 	for _, s := range a.Path {
 		timed = timed || timesCalls(s)
 	}
 	return timed
 }
 
-// expected is the end of the text of a verdict that is no pass.
+// expected returns the end of the text of a verdict that is not a pass.
 func (a *Assert) expected() string { return ", expected " + a.Condition.String() }
 
-// unreached is the verdict if nothing is known to be wrong, but nothing was
-// there that could have been.
+// unreached returns the verdict if no call contradicts the condition because there
+// was no call that could have.
 func (a *Assert) unreached(text string) verdict {
 	if a.AllowUnreached {
 		return verdict{Pass, text}
@@ -67,7 +70,7 @@ func (a *Assert) unreached(text string) verdict {
 	return verdict{Error, text + a.expected()}
 }
 
-// range is how many calls may match, both included.
+// limits returns the least and the greatest number of calls that may match.
 func (c *Condition) limits() (low, high uint64) {
 	const most = ^uint64(0)
 	switch c.Kind {
@@ -82,7 +85,7 @@ func (c *Condition) limits() (low, high uint64) {
 	}
 }
 
-// count judges how many calls match.
+// count judges the number of matching calls.
 func (a *Assert) count(o *Observed) verdict {
 	text := fmt.Sprintf("matched %d of %d", o.Matched, o.Called)
 	if o.Called == 0 {
@@ -91,7 +94,7 @@ func (a *Assert) count(o *Observed) verdict {
 	return a.within(&o.Counts, o.Matched, o.Called, text)
 }
 
-// changed judges how many calls have changed the value.
+// changed judges the number of calls that changed the value.
 func (a *Assert) changed(o *Observed) verdict {
 	compared := add(o.Changed, o.Unchanged)
 	text := fmt.Sprintf("changed in %d of %d", o.Changed, compared)
@@ -104,13 +107,13 @@ func (a *Assert) changed(o *Observed) verdict {
 	return a.within(&o.Counts, o.Changed, compared, text)
 }
 
-// within judges a number, of so many in which it could have been found.
+// within judges the number n, which was counted in of calls.
 func (a *Assert) within(c *Counts, n, of uint64, text string) verdict {
 	low, high := a.limits()
 	switch {
 	case n > high, c.most(n) < low:
 		return verdict{Fail, text + a.expected()}
-	case n >= low && high == ^uint64(0): // more of them change nothing
+	case n >= low && high == ^uint64(0): // more of them would not change the verdict
 		return verdict{Pass, text}
 	case !c.sure():
 		return verdict{Error, c.unsure() + ": " + text + a.expected()}
@@ -121,7 +124,7 @@ func (a *Assert) within(c *Counts, n, of uint64, text string) verdict {
 	}
 }
 
-// percentile judges by the bucket that the percentile is in.
+// percentile judges a percentile by the bucket that it is in.
 func (a *Assert) percentile(o *Observed) verdict {
 	samples := uint64(0)
 	var low, high uint64
@@ -137,7 +140,7 @@ func (a *Assert) percentile(o *Observed) verdict {
 		text = fmt.Sprintf("measured none of %d", o.Called)
 	}
 	limit := uint64(a.Limit)
-	below, above := holds(a.Op, cmp.Compare(low, limit)), holds(a.Op, cmp.Compare(high, limit))
+	below, above := a.Op.Holds(cmp.Compare(low, limit)), a.Op.Holds(cmp.Compare(high, limit))
 	switch {
 	case !o.sure():
 		return verdict{Error, o.unsure() + ": " + text + a.expected()}
@@ -154,12 +157,12 @@ func (a *Assert) percentile(o *Observed) verdict {
 	}
 }
 
-// max judges the longest duration, which more calls can only make longer.
+// max judges the longest duration. Missed calls can only make it longer.
 func (a *Assert) max(o *Observed) verdict {
 	text := fmt.Sprintf("max=%s of %d", duration64(o.Maximum), o.Matched)
 	limit := uint64(a.Limit)
-	longer := holds(a.Op, 1) // the condition is one of the long ones
-	met := holds(a.Op, cmp.Compare(o.Maximum, limit))
+	longer := a.Op.Holds(1) // whether the condition asks for a long duration
+	met := a.Op.Holds(cmp.Compare(o.Maximum, limit))
 	switch {
 	case o.Matched == 0 && o.Called == 0:
 		text = "not reached"
@@ -182,13 +185,13 @@ func (a *Assert) max(o *Observed) verdict {
 	}
 }
 
-// quantiles are shown of a histogram in diagnostics.
+// quantiles lists the quantiles of a histogram that diagnostics show.
 var quantiles = []struct {
 	name     string
 	permille uint64
 }{{"p50", 500}, {"p90", 900}, {"p95", 950}, {"p99", 990}, {"p99.9", 999}}
 
-// notes are the diagnostics.
+// notes returns the diagnostics.
 func (a *Assert) notes(o *Observed) []string {
 	note := func(path []*Spec, c *Counts) string { return c.name(path) + " " + c.String() }
 	first := note(a.Path, &o.Counts)
@@ -205,7 +208,7 @@ func (a *Assert) notes(o *Observed) []string {
 	return notes
 }
 
-// spread shows the quantiles of a histogram.
+// spread returns a text with the quantiles of a histogram.
 func spread(h *compiler.Histogram, show func(low, high uint64) string) string {
 	text := ""
 	for i, q := range quantiles {

@@ -14,7 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// assertion is the assertion of a line, without its name.
+// assertion parses an assert line, given without the word assert and the name.
 func assertion(t *testing.T, text string) *Assert {
 	s, err := Parse("f", body+"assert a "+text)
 	require.NoError(t, err)
@@ -31,7 +31,14 @@ func compared(changed, unchanged, missed uint64) Observed {
 	return o
 }
 
-// took is calls that took so many ns each.
+// rowed returns calls in a table with so many rows.
+func rowed(rows, breaking int, missed, rowless uint64) Observed {
+	o := counted(uint64(8*rows), uint64(6*rows), missed)
+	o.Rows, o.Breaking, o.Rowless = rows, breaking, rowless
+	return o
+}
+
+// took returns calls with these durations in ns.
 func took(missed uint64, ns ...uint64) Observed {
 	o := counted(uint64(len(ns)), uint64(len(ns)), missed)
 	o.Histogram = new(compiler.Histogram)
@@ -42,7 +49,7 @@ func took(missed uint64, ns ...uint64) Observed {
 	return o
 }
 
-// two is calls of two functions that all match.
+// two returns calls of two functions, all of which match.
 func two(left, right, missedLeft, missedRight uint64) Observed {
 	o := counted(left, left, missedLeft)
 	o.Other = Counts{Called: right, Matched: right, Missed: missedRight}
@@ -179,6 +186,18 @@ func TestJudge(t *testing.T) {
 		{"f() ~ g() difference <= 10 allow-unreached", two(5, 0, 0, 0), Pass, "5 ~ 0, difference 5"},
 		{"f() ~ g() difference <= 10", two(15, 0, 0, 0), Fail, "15 ~ 0, difference 15, expected difference <= 10"},
 
+		{"f(x, count()) each count() <= 9", rowed(5, 0, 0, 0), Pass, "rows=5 matched 30 of 40"},
+		{"f(x, count()) each count() <= 9", rowed(5, 2, 0, 0), Fail, "2 of 5 rows do not hold, expected each count() <= 9"},
+		{"f(x, count()) each count() <= 9", rowed(5, 2, 1, 3), Fail, "2 of 5 rows do not hold, expected each count() <= 9"},
+		{"f(x, count()) each count() <= 9", rowed(5, 0, 1, 0), Error, "1 missed: rows=5 matched 30 of 40, expected each count() <= 9"},
+		{"f(x, count()) each count() <= 9", rowed(5, 0, 0, 3), Error, "3 in no row: rows=5 matched 30 of 40, expected each count() <= 9"},
+		{"f(x, count()) each count() > 9", rowed(5, 2, 0, 0), Fail, "2 of 5 rows do not hold, expected each count() > 9"},
+		{"f(x, count()) each count() > 9", rowed(5, 2, 1, 3), Error, "1 missed, 3 in no row: 2 of 5 rows do not hold, expected each count() > 9"},
+		{"f(x, min(y)) each min(y) >= -5", rowed(5, 2, 1, 0), Fail, "2 of 5 rows do not hold, expected each min(y) >= -5"},
+		{"f(x, sum(y)) each sum(y) < 5", rowed(5, 2, 1, 0), Error, "1 missed: 2 of 5 rows do not hold, expected each sum(y) < 5"},
+		{"f(x, count()) each count() < 9", Observed{}, Error, "not reached, expected each count() < 9"},
+		{"f(x, count()) each count() < 9", counted(7, 0, 0), Error, "matched none of 7, expected each count() < 9"},
+		{"f(x, count()) each count() < 9 allow-unreached", counted(7, 0, 0), Pass, "matched none of 7"},
 		{"f() ~ g() ratio >= 0.9", two(90, 100, 0, 0), Pass, "90 ~ 100, ratio 0.9"},
 		{"f() ~ g() ratio > 0.9", two(90, 100, 0, 0), Fail, "90 ~ 100, ratio 0.9, expected ratio > 0.9"},
 		{"f() ~ g() ratio >= 0.9", two(89, 100, 1, 0), Error, "1 missed: 89 ~ 100, expected ratio >= 0.9"},
@@ -261,6 +280,7 @@ func TestMetricReport(t *testing.T) {
 		{"f() count", Observed{Counts: Counts{Called: 9, Matched: 4}}, "count=4 of 9"},
 		{"f(size) histogram", Observed{Counts: Counts{Called: 100, Matched: 100}, Histogram: &h}, "values=100 p50=48..49 p90=88..91 p95=92..95 p99=96..99 p99.9=96..99"},
 		{"f(size) histogram", Observed{}, "values=0"},
+		{"f(size, count()) table", Observed{Counts: Counts{Called: 9, Matched: 7}, Rows: 3}, "rows=3 count=7 of 9"},
 	} {
 		s, err := Parse("f", body+"metric m "+test.text)
 		require.NoError(t, err)
@@ -334,8 +354,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// truth says whether a condition holds of all calls, of which nothing is
-// missing: by the definition, and not by the code of the judge.
+// truth reports whether a condition holds for calls none of which was missed. It
+// follows the definition and does not use the code of the judge.
 func truth(a *Assert, left, right []uint64, changed int) bool {
 	n, m := len(left), len(right)
 	switch a.Kind {
@@ -352,18 +372,18 @@ func truth(a *Assert, left, right []uint64, changed int) bool {
 	case Unchanged:
 		return changed == 0
 	case Difference:
-		return holds(a.Op, cmp.Compare(uint64(max(n-m, m-n)), a.N))
+		return a.Op.Holds(cmp.Compare(uint64(max(n-m, m-n)), a.N))
 	case Ratio:
-		// Only halves are asked for.
-		return m > 0 && holds(a.Op, 2*n-m*int(2*a.Ratio.N/a.Ratio.scale())) || m == 0 && n > 0 && holds(a.Op, 1)
+		// The test uses only halves.
+		return m > 0 && a.Op.Holds(2*n-m*int(2*a.Ratio.N/a.Ratio.scale())) || m == 0 && n > 0 && a.Op.Holds(1)
 	case Max:
 		longest := uint64(0)
 		for _, ns := range left {
 			longest = max(longest, ns)
 		}
-		return n > 0 && holds(a.Op, cmp.Compare(longest, uint64(a.Limit)))
+		return n > 0 && a.Op.Holds(cmp.Compare(longest, uint64(a.Limit)))
 	}
-	// The smallest duration that so many of a thousand do not exceed.
+	// The smallest duration that Permille of a thousand calls do not exceed.
 	least := uint64(math.MaxUint64)
 	for _, ns := range left {
 		below := 0
@@ -376,11 +396,12 @@ func truth(a *Assert, left, right []uint64, changed int) bool {
 			least = min(least, ns)
 		}
 	}
-	return n > 0 && holds(a.Op, cmp.Compare(least, uint64(a.Limit)))
+	return n > 0 && a.Op.Holds(cmp.Compare(least, uint64(a.Limit)))
 }
 
-// TestHonest: whatever the missed calls were, a pass and a fail are true. All
-// calls are made up, some of them are seen, and the judge is asked about those.
+// TestHonest checks that a pass and a fail are true whatever the missed calls were.
+// It generates calls, lets the judge see some of them and compares its verdict with
+// the truth about all of them.
 func TestHonest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 7))
 	var asserts []*Assert
@@ -400,7 +421,7 @@ func TestHonest(t *testing.T) {
 		a := asserts[random.IntN(len(asserts))]
 		var o Observed
 		o.Histogram = new(compiler.Histogram)
-		var left, right []uint64 // the calls that match
+		var left, right []uint64 // the matching calls
 		changed, loss := 0, random.IntN(3)
 		side := func(c *Counts, all *[]uint64, first bool) {
 			c.Uncounted = random.IntN(20) == 0
@@ -459,8 +480,9 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// Every completion of a few missed calls is tried: if all agree, and there is an
-// upper limit that none of them reaches, the judge decides as they do.
+// TestDecides tries all possible results of a few missed calls. If all of them give
+// the same verdict, the judge must give it too, except that it does not pass a
+// condition with an upper limit if calls were missed.
 func TestDecides(t *testing.T) {
 	for matched := range uint64(8) {
 		for missed := range uint64(5) {
@@ -487,11 +509,12 @@ func TestDecides(t *testing.T) {
 	}
 }
 
-// The words of conditions are those that there are.
+// TestKindWords checks that kindWords lists the words of all conditions.
 func TestKindWords(t *testing.T) {
 	require.Len(t, kinds, len(kindWords))
 	for _, word := range kindWords {
-		c := kinds[word]
+		c, ok := conditionOf(word)
+		require.True(t, ok)
 		require.Equal(t, word, c.word())
 	}
 }

@@ -15,16 +15,16 @@ type line struct {
 	text string // without its comment
 	from spec.Source
 	pos  int
-	spec int // where the latest spec begins
+	spec int // the offset of the latest spec
 }
 
-// word is what a line is made of, in the places where no spec is read.
+// word is a word of a line, outside of specs.
 type word struct {
 	text string
 	at   spec.Span
 }
 
-// skip moves behind blanks.
+// skip moves past blanks.
 func (l *line) skip() {
 	for l.pos < len(l.text) && isBlank(l.text[l.pos]) {
 		l.pos++
@@ -37,7 +37,7 @@ func (l *line) end() bool {
 	return l.pos == len(l.text)
 }
 
-// word returns what stands up to the next blank. At the end it is empty.
+// word returns the text up to the next blank. At the end of the line it is empty.
 func (l *line) word() word {
 	l.skip()
 	start := l.pos
@@ -47,12 +47,12 @@ func (l *line) word() word {
 	return l.since(start)
 }
 
-// token returns the next word of a condition: a name or a number, an operator,
-// or another character. At the end it is empty.
+// token returns the next token of a condition: a name, a number, an operator or
+// another character. At the end of the line it is empty.
 func (l *line) token() word {
 	l.skip()
 	start := l.pos
-	for _, in := range []func(byte) bool{isName, isOperator} {
+	for _, in := range []func(byte) bool{isNameByte, isOperator} {
 		for l.pos < len(l.text) && in(l.text[l.pos]) {
 			l.pos++
 		}
@@ -64,7 +64,7 @@ func (l *line) token() word {
 	return l.since(start)
 }
 
-// peek returns the token that comes next.
+// peek returns the next token without moving past it.
 func (l *line) peek() word {
 	ahead := *l
 	return ahead.token()
@@ -74,14 +74,17 @@ func (l *line) since(start int) word {
 	return word{l.text[start:l.pos], spec.Span{Start: start, End: l.pos}}
 }
 
-// errorf returns an error at a place of the line.
+// errorf returns an error at a place of the line. It is not inlined: errors are rare, and the places of them many.
+//
+//go:noinline
 func (l *line) errorf(at spec.Span, format string, args ...any) *spec.Error {
 	err := spec.Errorf(l.text, at, format, args...)
 	err.From = l.from
 	return err
 }
 
-// missing refuses the end, or what stands in place of something else.
+// missing returns the error for w, an unexpected word or the end of the line, where
+// what is expected.
 func (l *line) missing(what string, w word) *spec.Error {
 	if w.text == "" {
 		end := len(strings.TrimRight(l.text, " \t"))
@@ -90,7 +93,7 @@ func (l *line) missing(what string, w word) *spec.Error {
 	return l.errorf(w.at, "expected %s, not %s", what, spec.Quote(w.text))
 }
 
-// rest refuses what is left.
+// rest refuses any text that is left on the line.
 func (l *line) rest(behind string) error {
 	if l.end() {
 		return nil
@@ -103,9 +106,9 @@ func (l *line) rest(behind string) error {
 	return err
 }
 
-// located makes an error of another parser one of this line. Its offsets are
-// those of the line, less by so many.
-func (l *line) located(err error, by int) error {
+// located makes an error of another parser an error about this line, and adds by to
+// its offsets.
+func (l *line) adopt(err error, by int) error {
 	var refusal *spec.Error
 	if errors.As(err, &refusal) {
 		refusal.Text, refusal.From = l.text, l.from
@@ -115,7 +118,7 @@ func (l *line) located(err error, by int) error {
 	return err
 }
 
-// oneOf reads a word that must be one of several.
+// oneOf reads a word that must be one of words.
 func (l *line) oneOf(what string, words []string) (string, error) {
 	w := l.token()
 	if slices.Contains(words, w.text) {
@@ -124,7 +127,7 @@ func (l *line) oneOf(what string, words []string) (string, error) {
 	return "", l.unknown(w, what, words)
 }
 
-// unknown refuses a word that is none of several.
+// unknown returns the error for a word that is not one of words.
 func (l *line) unknown(w word, what string, words []string) *spec.Error {
 	var err *spec.Error
 	if w.text == "" {
@@ -147,11 +150,11 @@ func (l *line) unknown(w word, what string, words []string) *spec.Error {
 func isBlank(c byte) bool    { return c == ' ' || '\t' <= c && c <= '\r' }
 func isOperator(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
 
-func isName(c byte) bool {
+func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// isNumber reports whether a text is a decimal number.
+// isNumber reports whether text is a decimal number.
 func isNumber(text string) bool {
 	return text != "" && strings.Trim(text, digits) == "" && (text[0] != '0' || text == "0")
 }

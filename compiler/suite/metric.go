@@ -7,8 +7,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// metricWords are the kinds of metrics by their numbers.
-var metricWords = []string{Sum: "sum", Calls: "count", Histogram: "histogram"}
+// metricWords has the word for each MetricKind.
+var metricWords = []string{Sum: "sum", Calls: "count", Histogram: "histogram", Rows: "table"}
 
 // metric parses a metric.
 func (p *parser) metric(l *line) (err error) {
@@ -29,10 +29,13 @@ func (p *parser) metric(l *line) (err error) {
 	case kind < 0:
 		return l.behindSpec(w, "a kind of metric", metricWords)
 	case len(m.Path) > 1 && MetricKind(kind) != Calls:
-		return l.errorf(subject, "'%s' is not about a stack", w.text).WithHint("of a stack it is counted how often it is complete: count")
+		return l.errorf(subject, "'%s' is not for a chain", w.text).WithHint("complete chains can be counted: count")
 	}
 	m.Kind = MetricKind(kind)
-	if m.Kind != Calls {
+	if err := l.tabled(m, subject, w.text); err != nil {
+		return err
+	}
+	if m.Kind == Sum || m.Kind == Histogram {
 		for _, t := range m.Path[0].AnyOf {
 			if err := l.oneValue(t, subject, w.text); err != nil {
 				return err
@@ -54,10 +57,10 @@ func (m *Metric) String() string {
 	return "metric " + m.Name + " " + PathText(m.Path) + " " + metricWords[m.Kind] + scopeText(m.Scope)
 }
 
-// mostEvidence bounds the events that are kept.
+// mostEvidence is the most events that a line may ask to keep.
 const mostEvidence = 10_000
 
-// evidence parses which events are shown.
+// evidence parses a line about the events that are shown with a result.
 func (p *parser) evidence(l *line) (err error) {
 	e := &Evidence{From: l.from}
 	if e.Name, err = p.use(l, false); err != nil {
@@ -65,6 +68,10 @@ func (p *parser) evidence(l *line) (err error) {
 	}
 	if e.Path, err = l.path([]string{"last"}); err != nil {
 		return err
+	}
+	if a := Tabled(e.Path...); a != nil {
+		return l.errorf(a.At, "%s() makes a table of the calls, and evidence is the events themselves", a.Name.Name).
+			WithHint("write an assertion with it, which has the table beside it, or: metric NAME SPEC table")
 	}
 	if w := l.token(); w.text != "last" {
 		return l.behindSpec(w, "'last'", []string{"last"})

@@ -6,20 +6,20 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// named is the use of a name that must be there.
+// named is a use of a name that another line must define.
 type named struct {
 	place
 	name  string
 	xfail bool
 }
 
-// longestName bounds names, which stand in every line of output.
+// longestName is the most bytes in a name. Names are in every line of output.
 const longestName = 128
 
 // name reads a name that every format of results can print.
 func (l *line) name(what string) (word, error) {
 	w := l.word()
-	bad := strings.IndexFunc(w.text, func(r rune) bool { return r != ':' && r != '/' && r != '+' && !isName(byte(r)) })
+	bad := strings.IndexFunc(w.text, func(r rune) bool { return r != ':' && r != '/' && r != '+' && !isNameByte(byte(r)) })
 	switch {
 	case w.text == "":
 		return w, l.missing(what, w)
@@ -35,7 +35,7 @@ func (l *line) name(what string) (word, error) {
 	return w, nil
 }
 
-// newName reads a name that no other line has.
+// newName reads a name that no earlier line has defined.
 func (p *parser) newName(l *line, is string) (string, error) {
 	w, err := l.name("the name of the " + is)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *parser) newName(l *line, is string) (string, error) {
 	return w.text, nil
 }
 
-// use reads a name that another line must have.
+// use reads a name that another line must define.
 func (p *parser) use(l *line, xfail bool) (string, error) {
 	what := "the name of an assertion or a metric"
 	if xfail {
@@ -64,7 +64,7 @@ func (p *parser) use(l *line, xfail bool) (string, error) {
 	return w.text, err
 }
 
-// unknownName refuses a name that no line has.
+// unknownName returns the error for a name that no line defines.
 func (p *parser) unknownName(use named) error {
 	what := "assertion or metric"
 	if use.xfail {

@@ -9,47 +9,53 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// Observed is what was counted of an assertion or a metric while the test ran.
+// Observed holds what was counted for an assertion or a metric while the test ran.
 type Observed struct {
 	Counts
-	Other Counts // of the spec behind ~
-	// Changed and Unchanged are the calls whose value was compared, for the
-	// conditions of these names.
+	Other Counts // of the spec after ~
+	// Changed and Unchanged are the numbers of calls whose value changed or did
+	// not change, for the conditions of these names.
 	Changed, Unchanged uint64
-	// Histogram is of the durations in ns of the calls that match; of a metric,
-	// of the values. nil: nothing was measured.
+	// Histogram is the histogram of the durations in ns of the matching calls,
+	// for a metric of the values. It is nil if nothing was measured.
 	Histogram *compiler.Histogram
-	// Maximum is the longest duration in ns of the calls that match.
+	// Maximum is the longest duration in ns of the matching calls.
 	Maximum uint64
-	Sum     Value  // of a metric
-	First   *Value // that matched; nil: not known
-	// Skip says why there was nothing to observe: the kernel lacks what the
-	// suite requires, or the function.
+	Sum     Value // of a metric
+	Rows    int   // of the table of a spec with aggregates
+	// Breaking is the number of rows for which the condition Each does not hold, and
+	// Rowless that of matching calls that are in no row.
+	Breaking int
+	Rowless  uint64
+	First    *Value // of the first call that matched; nil if not known
+	// Skip is the reason why nothing was observed, or empty: the kernel lacks
+	// the function or something that the suite requires.
 	Skip string
-	// Emulated: the CPU is, so that durations mean nothing unless they are
-	// allowed to.
+	// Emulated is true if the CPU is emulated. Durations then give no verdict
+	// unless AllowEmulated is true.
 	Emulated, AllowEmulated bool
 }
 
 // Counts are numbers of calls.
 type Counts struct {
-	Func    string // that was counted; empty: the first of the spec
-	Called  uint64 // that were seen
-	Matched uint64 // of those, the ones that the conditions of the spec hold of
-	// Unreadable is how many of those that were seen may match or not, as a
-	// value could not be read.
+	Func    string // the function that was counted; empty: the first of the spec
+	Called  uint64 // calls that were seen
+	Matched uint64 // seen calls for which the conditions of the spec hold
+	// Unreadable is the number of seen calls of which it is not known whether
+	// they match, as a value could not be read.
 	Unreadable uint64
-	// Missed is how many there were beyond those that were seen: nothing is
-	// known of them.
+	// Missed is the number of calls that were not seen. Nothing is known about
+	// them.
 	Missed uint64
-	// Uncounted: there may have been more of them than Missed.
+	// Uncounted is true if more calls than Missed may not have been seen.
 	Uncounted bool
 }
 
-// sure says whether it is known of each call if it matches.
+// sure reports whether it is known for each call whether it matches.
 func (c *Counts) sure() bool { return c.Missed == 0 && c.Unreadable == 0 && !c.Uncounted }
 
-// most is how many calls may have matched at most, if so many are known to.
+// most returns the greatest possible number of matching calls if known calls are
+// known to match.
 func (c *Counts) most(known uint64) uint64 {
 	if c.Uncounted {
 		return math.MaxUint64
@@ -57,7 +63,7 @@ func (c *Counts) most(known uint64) uint64 {
 	return add(known, add(c.Missed, c.Unreadable))
 }
 
-// add is a sum that does not overflow.
+// add returns a + b, or the greatest uint64 if that overflows.
 func add(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry > 0 {
@@ -66,7 +72,8 @@ func add(a, b uint64) uint64 {
 	return sum
 }
 
-// unsure says what is not known, and is empty if all is.
+// unsure returns a text that says what is not known about the calls, or "" if all
+// is known.
 func (c *Counts) unsure() string {
 	text := ""
 	for _, part := range []struct {
@@ -86,7 +93,7 @@ func (c *Counts) unsure() string {
 	return text
 }
 
-// String returns c as in a diagnostic.
+// String returns c as it is shown in diagnostics.
 func (c *Counts) String() string {
 	missed := number(c.Missed)
 	if c.Uncounted {
@@ -105,8 +112,8 @@ type Value struct {
 	Signed bool
 }
 
-// Errno is the name of the error that v stands for, as a negative number or as
-// an error pointer, or empty.
+// Errno returns the name of the error that v is, as a negative number or as an
+// error pointer, or "" if it is neither.
 func (v Value) Errno() string {
 	if n := -v.Bits; n > 0 && n <= 4095 {
 		return compiler.ErrnoName(n)
@@ -114,7 +121,7 @@ func (v Value) Errno() string {
 	return ""
 }
 
-// String returns v with the name of the error that it is: "-101 (ENETUNREACH)".
+// String returns v, with the name of the error if it is one: "-101 (ENETUNREACH)".
 func (v Value) String() string {
 	text := number(v.Bits)
 	name := v.Errno()

@@ -12,7 +12,7 @@ var (
 	allOps      = versionOps
 )
 
-// operands parses what belongs to a condition.
+// operands parses the operands of the condition that begins with w.
 func (l *line) operands(a *Assert, w word) (err error) {
 	c := &a.Condition
 	switch c.Kind {
@@ -37,6 +37,8 @@ func (l *line) operands(a *Assert, w word) (err error) {
 		if c.Op, err = l.operator(allOps, "== != < <= > >="); err == nil {
 			c.Ratio, err = l.decimal()
 		}
+	case Each:
+		err = l.each(a)
 	}
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (l *line) operands(a *Assert, w word) (err error) {
 	return l.decides(c, spec.Span{Start: w.at.Start, End: l.pos})
 }
 
-// decides refuses a condition that always or never holds.
+// decides refuses a condition that always holds or never holds.
 func (l *line) decides(c *Condition, at spec.Span) error {
 	least := c.Kind == Difference && c.N == 0 || c.Kind == Ratio && c.Ratio.N == 0
 	switch {
@@ -64,14 +66,14 @@ func (l *line) number(what string) (uint64, error) {
 	case w.text == "":
 		return 0, l.missing(what, w)
 	case !isNumber(w.text):
-		return 0, l.errorf(w.at, "%s is no number of calls", spec.Quote(w.text))
+		return 0, l.errorf(w.at, "%s is not a number of calls", spec.Quote(w.text))
 	case err != nil:
 		return 0, l.errorf(w.at, "%s is out of range", spec.Quote(w.text))
 	}
 	return n, nil
 }
 
-// span parses the range of numbers of a count.
+// span parses the range of a count.
 func (l *line) span() (low, high uint64, err error) {
 	w := l.token()
 	first, last, ok := strings.Cut(w.text, "..")
@@ -90,12 +92,12 @@ func (l *line) span() (low, high uint64, err error) {
 	}
 	err = l.missing("a range after 'count'", w).WithHint("write count 3..5")
 	if isNumber(w.text) && l.end() {
-		err = l.errorf(w.at, "one number is no range").WithHint("write exactly %s", w.text)
+		err = l.errorf(w.at, "one number is not a range").WithHint("write exactly %s", w.text)
 	}
 	return 0, 0, err
 }
 
-// decimal parses what a ratio is compared with.
+// decimal parses the number that a ratio is compared with.
 func (l *line) decimal() (Decimal, error) {
 	w := l.token()
 	d, ok := parseDecimal(w.text)
@@ -103,7 +105,7 @@ func (l *line) decimal() (Decimal, error) {
 	case w.text == "":
 		return d, l.missing("a number", w)
 	case !ok:
-		return d, l.errorf(w.at, "%s is no ratio", spec.Quote(w.text)).WithHint("write a number such as 2 or 0.95, of at most %d digits", mostDigits)
+		return d, l.errorf(w.at, "%s is not a ratio", spec.Quote(w.text)).WithHint("write a number such as 2 or 0.95, of at most %d digits", mostDigits)
 	}
 	return d, nil
 }

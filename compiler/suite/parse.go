@@ -2,7 +2,7 @@ package suite
 
 import (
 	"errors"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -10,13 +10,13 @@ import (
 
 const (
 	longest    = 64 << 10 // bytes in a line
-	mostErrors = 100      // that are reported
+	mostErrors = 100      // errors that are reported
 	version    = "1"
 	header     = "ksnoop-probes"
 )
 
-// Parse parses the text of a probe file, of which file is the name. All that is
-// wrong is reported; each error is a [*spec.Error] with its place.
+// Parse parses the text of the probe file called file. It returns all errors, at
+// most about 100, joined; each is a [*spec.Error] with its place.
 func Parse(file, text string) (*Suite, error) {
 	p := &parser{suite: &Suite{File: file}, places: map[string]place{}}
 	from := spec.Source{File: file}
@@ -43,30 +43,30 @@ func Parse(file, text string) (*Suite, error) {
 	return p.suite, nil
 }
 
-// parser is what the lines so far have said.
+// parser holds the result of parsing the lines so far.
 type parser struct {
 	suite  *Suite
 	errs   []error
-	begun  bool             // the first line was there
-	stop   bool             // the rest of the file means nothing
-	places map[string]place // of what stands once in a file, and of names
+	begun  bool             // the first line has been read
+	stop   bool             // the rest of the file is ignored
+	places map[string]place // of names, and of statements that a file may have only once
 	named  []named
 }
 
-// place is where something is.
+// place is the place of a name or a statement.
 type place struct {
 	line *line
 	at   spec.Span
 	is   string // of a name: assert or metric
 }
 
-// statements are what a line may be, by its first word.
+// statements has the parser of each kind of line, by its first word.
 var statements = map[string]func(*parser, *line) error{
 	"suite": (*parser).name, "require": (*parser).require, "run": (*parser).run, "settle": (*parser).settle,
 	"assert": (*parser).assert, "metric": (*parser).metric, "evidence": (*parser).evidence, "xfail": (*parser).xfail,
 }
 
-// statementWords are the words of them, in the order of the reference.
+// statementWords lists these words in the order of the reference.
 var statementWords = []string{"suite", "require", "run", "settle", "assert", "metric", "evidence", "xfail"}
 
 // line parses a line.
@@ -82,7 +82,7 @@ func (p *parser) line(text string, from spec.Source) error {
 	}
 	if err := spec.CheckText(l.text); err != nil {
 		p.stop = !p.begun
-		return l.located(err, 0)
+		return l.adopt(err, 0)
 	}
 	w := l.word()
 	if !p.begun {
@@ -98,8 +98,8 @@ func (p *parser) line(text string, from spec.Source) error {
 	return parse(p, l)
 }
 
-// header parses the first line, which says that this is a probe file, and what
-// the other lines mean.
+// header parses the first line, which marks a probe file and has the version of
+// the language.
 func (p *parser) header(l *line, w word) error {
 	p.begun, p.stop = true, true
 	if w.text != header {
@@ -116,7 +116,7 @@ func (p *parser) header(l *line, w word) error {
 	return l.rest("the version")
 }
 
-// once refuses what has been there before.
+// once refuses a statement that an earlier line has.
 func (p *parser) once(l *line, what string, at spec.Span) error {
 	if before, ok := p.places[what]; ok {
 		return l.errorf(at, "a second '%s': the first is in line %d", what, before.line.from.Line)
@@ -138,7 +138,7 @@ func (p *parser) name(l *line) error {
 	return l.rest("the name")
 }
 
-// settle parses how long calls may come after the command has ended.
+// settle parses the time for which calls still count after the command has ended.
 func (p *parser) settle(l *line) error {
 	if err := p.once(l, "settle", spec.Span{End: l.pos}); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (p *parser) settle(l *line) error {
 	return l.rest("the duration")
 }
 
-// finish checks what can be known at the end of the file only.
+// finish checks what is known only at the end of the file.
 func (p *parser) finish(last spec.Source) {
 	for _, use := range p.named {
 		is := p.places["name "+use.name].is
@@ -171,10 +171,10 @@ func (p *parser) finish(last spec.Source) {
 	case len(p.errs) == 0 && len(p.suite.Asserts)+len(p.suite.Metrics) == 0:
 		p.errs = append(p.errs, end.errorf(spec.Span{}, "nothing is asserted or measured").WithHint("a line with 'assert' or 'metric' is missing"))
 	}
-	slices.SortStableFunc(p.errs, func(a, b error) int { return lineOf(a) - lineOf(b) })
+	sort.SliceStable(p.errs, func(i, j int) bool { return lineOf(p.errs[i]) < lineOf(p.errs[j]) })
 }
 
-// lineOf is the line that an error is in.
+// lineOf returns the number of the line that an error is in.
 func lineOf(err error) int {
 	var refusal *spec.Error
 	if errors.As(err, &refusal) {

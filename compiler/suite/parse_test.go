@@ -13,7 +13,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
-// accepted is statements, and how they are printed.
+// accepted has statements with their canonical form.
 var accepted = []struct{ text, canonical string }{
 	{"require kernel >= 5.10", ""},
 	{"require kernel<6.12.3 # not yet", "require kernel < 6.12.3"},
@@ -64,6 +64,9 @@ var accepted = []struct{ text, canonical string }{
 	{"metric m f(size) sum scope task", ""},
 	{"metric m f($duration) histogram", ""},
 	{"metric m -s a b count", ""},
+	{"metric m f($comm, count(), hist($duration)) table scope cgroup", ""},
+	{"metric m tp:a(x) => tp:b(hist($duration)) on x table", ""},
+	{"assert a any-of {f g}($comm, count()) if x > 3 at-least 1", ""},
 	{`metric m "p f $arg1" sum`, ""},
 
 	{"evidence x f(a, return) last 5", ""},
@@ -75,7 +78,8 @@ var accepted = []struct{ text, canonical string }{
 	{`xfail x on kernel<=6.1 "\"no\" \\ why"`, `xfail x on kernel <= 6.1 "\"no\" \\ why"`},
 }
 
-// A statement prints as it is meant, and what is printed means the same.
+// TestParse checks that a statement prints in canonical form, which parses to the
+// same statement.
 func TestParse(t *testing.T) {
 	for _, test := range accepted {
 		s, err := Parse("f", body+test.text)
@@ -113,7 +117,8 @@ func TestParseFile(t *testing.T) {
 	}
 }
 
-// The places of a kprobe_events line are those of the line that it stands in.
+// TestPlaces checks that places in a kprobe_events line are offsets in the line of
+// the probe file.
 func TestPlaces(t *testing.T) {
 	s, err := Parse("f", body+`assert y "r:e vfs_read ret=$retval if ret < 0" ~ 'p vfs_write' ratio == 1`)
 	require.NoError(t, err)
@@ -123,7 +128,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What is counted alone has a list, which is empty.
+// TestCounted checks that a spec of which only the calls are counted has an empty
+// list.
 func TestCounted(t *testing.T) {
 	s, err := Parse("f", body+"assert y foo() never")
 	require.NoError(t, err)
@@ -149,7 +155,7 @@ func TestCommand(t *testing.T) {
 	require.Nil(t, run)
 
 	_, err = without.Command(nil, false)
-	require.EqualError(t, err, "f names no command: add a line 'run COMMAND' or write -- COMMAND behind the options")
+	require.EqualError(t, err, "f names no command: add a line 'run COMMAND' or write -- COMMAND after the options")
 	_, err = with.Command([]string{"b"}, false)
 	require.EqualError(t, err, "a command follows --, and f has one in line 4: leave one of them out")
 	_, err = with.Command(nil, true)
@@ -211,8 +217,8 @@ xfail y on always "why"`)
 	require.Equal(t, "x", near)
 }
 
-// FuzzParse: a refused file gives errors with a place in it. An accepted one
-// prints to a file that means the same and prints the same again.
+// FuzzParse checks that the errors for a refused file have a place in it, and that an
+// accepted file prints as a file that means the same and prints the same again.
 func FuzzParse(f *testing.F) {
 	for _, test := range refused {
 		f.Add(test.before + test.text)
@@ -234,7 +240,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// requirePlaces: each error is in a line of the text.
+// requirePlaces requires that the place of each error is in a line of the text.
 func requirePlaces(t *testing.T, err error, text string) {
 	all, ok := err.(interface{ Unwrap() []error })
 	require.True(t, ok)
@@ -250,7 +256,7 @@ func requirePlaces(t *testing.T, err error, text string) {
 	}
 }
 
-// The reference names all words of the language.
+// TestDocIsComplete checks that the reference names all words of the language.
 func TestDocIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/verdicts.md")
 	require.NoError(t, err)
@@ -261,7 +267,7 @@ func TestDocIsComplete(t *testing.T) {
 	}
 }
 
-// Every example of the reference is a probe file.
+// TestExamples checks that every example of the reference is a valid probe file.
 func TestExamples(t *testing.T) {
 	text, err := os.ReadFile("../../docs/verdicts.md")
 	require.NoError(t, err)

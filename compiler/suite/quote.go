@@ -2,8 +2,8 @@ package suite
 
 import "strings"
 
-// uncomment cuts a comment off a line: a # at its beginning or behind a blank,
-// outside of quotes.
+// uncomment removes the comment from a line. A comment begins with a # that is at
+// the start of the line or after a blank, and not in quotes.
 func uncomment(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -16,8 +16,8 @@ func uncomment(text string) string {
 	return text
 }
 
-// closing returns where the quotes are closed that are opened at a place, or
-// the end of the text. A backslash takes the meaning from what is behind it.
+// closing returns the offset of the quote that closes the one at open, or the
+// length of the text if there is none. A backslash escapes the next character.
 func closing(text string, open int) int {
 	for i := open + 1; i < len(text); i++ {
 		switch text[i] {
@@ -30,8 +30,8 @@ func closing(text string, open int) int {
 	return len(text)
 }
 
-// unquoted reads a word in which quotes may be around blanks. In them a
-// backslash stands before a quote or a backslash that is meant as such.
+// unquoted reads a word and removes its quotes. In quotes a word may have blanks,
+// and a backslash escapes a quote or a backslash.
 func (l *line) unquoted() (w word, quoted bool, err error) {
 	l.skip()
 	start := l.pos
@@ -62,7 +62,7 @@ func unescape(text string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\'`, `'`).Replace(text)
 }
 
-// quote is the opposite of unquoted.
+// quote returns text in quotes, as unquoted reads it.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }

@@ -13,7 +13,7 @@ import (
 // body is the beginning of a file to which one statement is added.
 const body = "ksnoop-probes 1\nsuite s\nassert x foo never\n"
 
-// refused is files with a fault, and all that is said of it.
+// refused has invalid files with the whole error message.
 var refused = []struct{ before, text, want string }{
 	{"", "", `
 f:1:1: the file is empty
@@ -25,6 +25,61 @@ f:2:1: the file is empty
 f:1:1: a probe file begins with 'ksnoop-probes 1'
   assert x vfs_read never
   ^^^^^^`},
+	{body, "assert y foo(x) each count() < 9", `
+f:4:22: 'each' is about the rows of a table, and the spec has no number among its aggregates
+  assert y foo(x) each count() < 9
+                       ^^^^^^^
+  as in vfs_read($comm, count()) each count() < 100`},
+	{body, "assert y foo(count(), sum(x)) each sum( y ) < 9", `
+f:4:36: 'sum(y)' is not an aggregate of the spec that is a number
+  assert y foo(count(), sum(x)) each sum( y ) < 9
+                                     ^^^^^^^^
+  did you mean 'sum(x)'?`},
+	{body, "assert y foo(count(), hist(x)) each hist(x) < 9", `
+f:4:37: 'hist(x)' is not an aggregate of the spec that is a number
+  assert y foo(count(), hist(x)) each hist(x) < 9
+                                      ^^^^^^^
+  write 'count()'`},
+	{body, "assert y foo(count()) each count() < many", `
+f:4:38: 'many' is not a duration
+  assert y foo(count()) each count() < many
+                                       ^^^^
+  a duration has a unit: 10ms, 1.5s`},
+	{body, "assert y foo(count()) p99 < 1ms min-samples 1", `
+f:4:14: count() makes a table of the calls, and 'p99' is not about their number
+  assert y foo(count()) p99 < 1ms min-samples 1
+               ^^^^^^^
+  leave count() out, or make a line of its own: metric NAME SPEC table`},
+	{body, "assert y any-of {foo bar}($comm, sum(a)) changed", `
+f:4:34: sum() makes a table of the calls, and 'changed' is not about their number
+  assert y any-of {foo bar}($comm, sum(a)) changed
+                                   ^^^^^^
+  leave sum(a) out, or make a line of its own: metric NAME SPEC table`},
+	{body, "assert y foo() ~ bar(x, count()) difference < 1", `
+f:4:25: count() makes a table of the calls, and 'difference' is not about their number
+  assert y foo() ~ bar(x, count()) difference < 1
+                          ^^^^^^^
+  leave count() out, or make a line of its own: metric NAME SPEC table`},
+	{body, "assert y -s foo bar(count()) never", `
+f:4:21: the calls of a chain are counted as chains, and count() makes a table of calls
+  assert y -s foo bar(count()) never
+                      ^^^^^^^
+  leave it out, or the chain`},
+	{body, "metric y foo(x, hist(x)) histogram", `
+f:4:17: hist() makes a table of the calls, and 'histogram' is one number or histogram
+  metric y foo(x, hist(x)) histogram
+                  ^^^^^^^
+  write 'table' in place of 'histogram'`},
+	{body, "metric y foo(x) table", `
+f:4:10: 'table' shows aggregates, and this spec has none
+  metric y foo(x) table
+           ^^^^^^^
+  as in vfs_read($comm, count())`},
+	{body, "evidence x foo(x, count()) last 1", `
+f:4:19: count() makes a table of the calls, and evidence is the events themselves
+  evidence x foo(x, count()) last 1
+                    ^^^^^^^
+  write an assertion with it, which has the table beside it, or: metric NAME SPEC table`},
 	{"", "ksnoop-probes", `
 f:1:14: the version is missing
   ksnoop-probes
@@ -109,7 +164,7 @@ f:4:16: expected a comparison, not '='
                  ^
   did you mean '=='?`},
 	{body, "require kernel >= five", `
-f:4:19: 'five' is no version of a kernel
+f:4:19: 'five' is not a version of a kernel
   require kernel >= five
                     ^^^^
   write 6.12 or 6.12.3`},
@@ -118,7 +173,7 @@ f:4:18: the version of the kernel is missing
   require kernel >=
                    ^`},
 	{body, "require kernel >= 6.1.2.3", `
-f:4:19: '6.1.2.3' is no version of a kernel
+f:4:19: '6.1.2.3' is not a version of a kernel
   require kernel >= 6.1.2.3
                     ^^^^^^^
   write 6.12 or 6.12.3`},
@@ -169,7 +224,7 @@ f:4:15: the command is missing
   run timeout 5s
                 ^`},
 	{body, "run ./x | grep y", `
-f:4:9: '|' is for a shell, and there is none
+f:4:9: '|' is for a shell, and run starts none
   run ./x | grep y
           ^
   write sh -c "..."`},
@@ -179,7 +234,7 @@ f:4:16: a value is missing after 'timeout'
                  ^
   a word of the command is written "timeout"`},
 	{body, "run ./x timeout 5", `
-f:4:17: '5' is no duration
+f:4:17: '5' is not a duration
   run ./x timeout 5
                   ^
   a duration has a unit: 10ms, 1.5s`},
@@ -193,7 +248,7 @@ f:4:17: a duration of nothing
   run ./x timeout 0s
                   ^^`},
 	{body, "run ./x status 256", `
-f:4:16: '256' is no exit status
+f:4:16: '256' is not an exit status
   run ./x status 256
                  ^^^
   a status goes from 0 to 255`},
@@ -222,7 +277,7 @@ f:4:7: a duration is missing
   settle
         ^`},
 	{body, "settle 5", `
-f:4:8: '5' is no duration
+f:4:8: '5' is not a duration
   settle 5
          ^
   a duration has a unit: 10ms, 1.5s`},
@@ -259,7 +314,7 @@ f:4:9: a spec is missing
 f:4:13: a condition is missing
   assert y foo
               ^
-  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio`},
+  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio, each`},
 	{body, "assert y nevr", `
 f:4:14: a condition is missing
   assert y nevr
@@ -287,9 +342,9 @@ f:4:11: ')' without a '(' before it
 f:4:24: a condition is missing
   assert y foo() if never
                          ^
-  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio`},
+  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio, each`},
 	{body, "assert y p vfs_read never", `
-f:4:10: a kprobe_events line stands in quotes
+f:4:10: put a kprobe_events line in quotes
   assert y p vfs_read never
            ^
   write "p ..."`},
@@ -298,15 +353,15 @@ f:4:10: the quotes of the kprobe_events line are not closed
   assert y "p vfs_read never
            ^`},
 	{body, `assert y "vfs_read" never`, `
-f:4:10: what is in quotes is no kprobe_events line
+f:4:10: what is in quotes is not a kprobe_events line
   assert y "vfs_read" never
            ^
-  a spec stands without quotes around it`},
+  a spec is written without quotes around it`},
 	{body, `assert y "p vfs_read" if a == 1 never`, `
-f:4:23: 'if' behind the end of the spec
+f:4:23: 'if' after the end of the spec
   assert y "p vfs_read" if a == 1 never
                         ^^
-  that of a kprobe_events line stands in its quotes`},
+  that of a kprobe_events line is inside its quotes`},
 	{body, `assert y "p:é vfs_read" never`, `
 f:4:13: U+00E9 at position 13: a spec is plain ASCII text
   assert y "p:? vfs_read" never
@@ -321,11 +376,11 @@ f:4:22: a number after 'at-least' is missing
   assert y foo at-least
                        ^`},
 	{body, "assert y foo at-least some", `
-f:4:23: 'some' is no number of calls
+f:4:23: 'some' is not a number of calls
   assert y foo at-least some
                         ^^^^`},
 	{body, "assert y foo at-least 010", `
-f:4:23: '010' is no number of calls
+f:4:23: '010' is not a number of calls
   assert y foo at-least 010
                         ^^^`},
 	{body, "assert y foo at-least 0", `
@@ -333,7 +388,7 @@ f:4:14: 'at-least 0' always holds
   assert y foo at-least 0
                ^^^^^^^^^^`},
 	{body, "assert y foo at-least -1", `
-f:4:23: '-1' is no number of calls
+f:4:23: '-1' is not a number of calls
   assert y foo at-least -1
                         ^^`},
 	{body, "assert y foo at-least 99999999999999999999", `
@@ -346,7 +401,7 @@ f:4:24: '5' is not a modifier
                          ^
   write one of min-samples, allow-unreached, scope`},
 	{body, "assert y foo count 3", `
-f:4:20: one number is no range
+f:4:20: one number is not a range
   assert y foo count 3
                      ^
   write exactly 3`},
@@ -373,7 +428,7 @@ f:4:20: '3..99999999999999999999' is out of range
 f:4:16: 'p99' of a few calls says nothing: how many there must be is missing
   assert y foo() p99 < 1ms
                  ^^^
-  write min-samples 1000 behind the condition`},
+  write min-samples 1000 after the condition`},
 	{body, "assert y foo() p99 1ms min-samples 10", `
 f:4:20: expected a comparison, not '1ms'
   assert y foo() p99 1ms min-samples 10
@@ -385,12 +440,12 @@ f:4:20: expected a comparison, not '=='
                      ^^
   the comparisons are < <= > >=`},
 	{body, "assert y foo() p99 < 1 min-samples 10", `
-f:4:22: '1' is no duration
+f:4:22: '1' is not a duration
   assert y foo() p99 < 1 min-samples 10
                        ^
   a duration has a unit: 10ms, 1.5s`},
 	{body, "assert y foo() p99 < min-samples 10", `
-f:4:22: 'min-samples' is no duration
+f:4:22: 'min-samples' is not a duration
   assert y foo() p99 < min-samples 10
                        ^^^^^^^^^^^
   a duration has a unit: 10ms, 1.5s`},
@@ -424,7 +479,7 @@ f:4:10: 'max' is about durations, and a tracepoint takes no time
   assert y tp:sched_switch max < 1ms
            ^^^^^^^^^^^^^^^^`},
 	{body, `assert y "p vfs_read" max < 1ms`, `
-f:4:10: 'max' is about durations, and this line is about the beginning of a call alone
+f:4:10: 'max' is about durations, and this line is only about the beginning of a call
   assert y "p vfs_read" max < 1ms
            ^^^^^^^^^^^^
   a line with r is about the return as well`},
@@ -473,17 +528,17 @@ f:4:25: without a call 'changed' does not hold, so 'allow-unreached' contradicts
 f:4:10: 'changed' is about one value, and this spec has none
   assert y foo() changed
            ^^^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "assert y foo changed", `
 f:4:10: 'changed' is about one value, and this spec has all of the function
   assert y foo changed
            ^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "assert y foo(a, b) unchanged", `
 f:4:10: 'unchanged' is about one value, and this spec has 2
   assert y foo(a, b) unchanged
            ^^^^^^^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "assert y foo(return) changed", `
 f:4:14: 'return' has no value at entry, so that it could change
   assert y foo(return) changed
@@ -509,7 +564,7 @@ f:4:10: 'never' is about one spec, and these are two
            ^^^^^^^^^^^^^^
   two are compared with 'difference' or 'ratio'`},
 	{body, "assert y foo() ~ difference <= 10", `
-f:4:18: expected a spec behind '~', not 'difference'
+f:4:18: expected a spec after '~', not 'difference'
   assert y foo() ~ difference <= 10
                    ^^^^^^^^^^`},
 	{body, "assert y foo() ~ bar() difference 10", `
@@ -526,7 +581,7 @@ f:4:24: 'difference < 0' can never hold
   assert y foo() ~ bar() difference < 0
                          ^^^^^^^^^^^^^^`},
 	{body, "assert y foo() ~ bar() ratio > 0.1234567891", `
-f:4:32: '0.1234567891' is no ratio
+f:4:32: '0.1234567891' is not a ratio
   assert y foo() ~ bar() ratio > 0.1234567891
                                  ^^^^^^^^^^^^
   write a number such as 2 or 0.95, of at most 9 digits`},
@@ -539,33 +594,38 @@ f:4:24: two specs are compared, and this is a third
   assert y foo() ~ bar() ~ h() difference == 0
                          ^`},
 	{body, "assert y -s foo at-least 1", `
-f:4:10: a stack has 2 to 64 functions, not 1
+f:4:10: a chain has 2 to 64 functions, not 1
   assert y -s foo at-least 1
            ^^`},
 	{body, "assert y -s at-least 1", `
-f:4:10: a stack has 2 to 64 functions, not 0
+f:4:10: a chain has 2 to 64 functions, not 0
   assert y -s at-least 1
            ^^`},
 	{body, "assert y -s foo bar", `
 f:4:20: a condition is missing
   assert y -s foo bar
                      ^
-  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio`},
+  the conditions are never, at-least, at-most, exactly, count, p50, p90, p95, p99, p99.9, max, changed, unchanged, difference, ratio, each`},
 	{body, "assert y -s foo bar max < 1ms", `
-f:4:10: 'max' is not about a stack
+f:4:10: 'max' is not for a chain
   assert y -s foo bar max < 1ms
            ^^^^^^^^^^^
-  of a stack it is counted how often it is complete: never, at-least, at-most, exactly, count`},
+  complete chains can be counted: never, at-least, at-most, exactly, count`},
 	{body, "assert y -s foo bar ~ h difference <= 1", `
-f:4:21: a stack is not compared with another spec
+f:4:21: a chain is not compared with another spec
   assert y -s foo bar ~ h difference <= 1
                       ^`},
 	{body, "assert y -s foo bar* never", `
-f:4:17: a stack is made of single functions, and 'bar*' means many
+f:4:17: a chain is made of single functions, and 'bar*' means many
   assert y -s foo bar* never
                   ^^^^`},
+	{body, "assert y iter:task never", `
+f:4:15: task is an iterator, and a probe file is about calls
+  assert y iter:task never
+                ^^^^
+  read it in the command of the test: ksnoop -o json 'iter:...'`},
 	{body, `assert y -s foo "p g" never`, `
-f:4:20: a stack is made of specs, and this is a kprobe_events line
+f:4:20: a chain is made of specs, and this is a kprobe_events line
   assert y -s foo "p g" never
                      ^
   write g`},
@@ -582,7 +642,7 @@ f:4:17: expected '{' after 'any-of', not 'never'
 f:4:10: 'any-of' has 2 names or more
   assert y any-of {foo} never
            ^^^^^^
-  without a choice, write the name alone`},
+  without a choice, write only the name`},
 	{body, "assert y any-of {foo g never", `
 f:4:10: 'any-of' has no closing '}'
   assert y any-of {foo g never
@@ -592,25 +652,25 @@ f:4:22: 'foo' is there twice
   assert y any-of {foo foo} never
                        ^^^`},
 	{body, "assert y any-of {foo, g} never", `
-f:4:18: 'foo,' is no name of a function
+f:4:18: 'foo,' is not a name of a function
   assert y any-of {foo, g} never
                    ^^^^
-  names are separated by blanks, and values stand behind the '}'`},
+  names are separated by blanks, and values come after the '}'`},
 	{body, "assert y any-of {foo g(a)} never", `
-f:4:22: 'g(a)' is no name of a function
+f:4:22: 'g(a)' is not a name of a function
   assert y any-of {foo g(a)} never
                        ^^^^
-  names are separated by blanks, and values stand behind the '}'`},
+  names are separated by blanks, and values come after the '}'`},
 	{body, "assert y any-of {foo: g} never", `
-f:4:18: 'foo:' is no name of a function
+f:4:18: 'foo:' is not a name of a function
   assert y any-of {foo: g} never
                    ^^^^
-  names are separated by blanks, and values stand behind the '}'`},
+  names are separated by blanks, and values come after the '}'`},
 	{body, "assert y any-of {foo g;h} never", `
-f:4:22: 'g;h' is no name of a function
+f:4:22: 'g;h' is not a name of a function
   assert y any-of {foo g;h} never
                        ^^^
-  names are separated by blanks, and values stand behind the '}'`},
+  names are separated by blanks, and values come after the '}'`},
 	{body, "assert y any-of {foo g}(a = 1) never", `
 f:4:27: '=' is not a comparison
   assert y any-of {foo g}(a = 1) never
@@ -624,12 +684,12 @@ f:4:7: the name of the metric is missing
 f:4:16: a kind of metric is missing
   metric m foo(a)
                  ^
-  write one of sum, count, histogram`},
+  write one of sum, count, histogram, table`},
 	{body, "metric m foo(a) avg", `
 f:4:17: 'avg' is not a kind of metric
   metric m foo(a) avg
                   ^^^
-  write one of sum, count, histogram`},
+  write one of sum, count, histogram, table`},
 	{body, "metric m foo() sum", `
 f:4:10: 'sum' is of one value, and this spec has none
   metric m foo() sum
@@ -639,22 +699,22 @@ f:4:10: 'sum' is of one value, and this spec has none
 f:4:10: 'sum' is of one value, and this spec has all of the function
   metric m foo sum
            ^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "metric m foo(a, b) histogram", `
 f:4:10: 'histogram' is of one value, and this spec has 2
   metric m foo(a, b) histogram
            ^^^^^^^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, `metric m "p foo $arg*" sum`, `
 f:4:10: 'sum' is of one value, and this spec has all of the function
   metric m "p foo $arg*" sum
            ^^^^^^^^^^^^^
-  write FUNCTION(VALUE); conditions stand behind 'if'`},
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "metric m -s foo bar sum", `
-f:4:10: 'sum' is not about a stack
+f:4:10: 'sum' is not for a chain
   metric m -s foo bar sum
            ^^^^^^^^^^^
-  of a stack it is counted how often it is complete: count`},
+  complete chains can be counted: count`},
 	{body, "metric m foo(a) sum allow-unreached", `
 f:4:21: 'allow-unreached' behind the metric
   metric m foo(a) sum allow-unreached
@@ -721,7 +781,7 @@ f:4:12: 'quemu' is not a place
 f:4:16: the reason is missing
   xfail x on qemu
                  ^
-  it stands in quotes: "emulated clock"`},
+  put it in quotes: "emulated clock"`},
 	{body, "xfail x on qemu why", `
 f:4:17: the reason is not in quotes
   xfail x on qemu why
@@ -765,7 +825,7 @@ f:5:12: 'nevr' is not a condition
 f:6:7: there is no assertion 'w'
   xfail w on always "x"
         ^
-f:7:8: '5' is no duration
+f:7:8: '5' is not a duration
   settle 5
          ^
   a duration has a unit: 10ms, 1.5s`},
@@ -781,7 +841,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// Of a file that is wrong everywhere a hundred errors are reported.
+// TestManyErrors checks that a file with an error in every line gives about a hundred
+// errors.
 func TestManyErrors(t *testing.T) {
 	_, err := Parse("f", body+strings.Repeat("asert\n", 1000))
 	var all interface{ Unwrap() []error }
@@ -790,7 +851,7 @@ func TestManyErrors(t *testing.T) {
 	require.EqualError(t, all.Unwrap()[mostErrors], "f:103:1: what follows is not looked at: there are 100 errors")
 }
 
-// A line is of bounded length.
+// TestLongLine checks that lines that are too long are refused.
 func TestLongLine(t *testing.T) {
 	_, err := Parse("f", body+"# "+strings.Repeat("x", longest))
 	require.ErrorContains(t, err, "f:4:65537: the line has 65538 bytes, the limit is 65536\n")

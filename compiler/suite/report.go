@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// fields are what was observed, for programs. Durations are in ns.
+// fields returns what was observed as fields for programs. Durations are in ns.
 func (a *Assert) fields(o *Observed) []Field {
 	fields := []Field{{"condition", a.Condition.String()}, {"spec", PathText(a.Path)}}
 	if o.Skip != "" {
@@ -23,6 +23,8 @@ func (a *Assert) fields(o *Observed) []Field {
 		fields = append(fields, o.Other.fields("other_")...)
 	case a.ofValue():
 		fields = append(fields, Field{"changed", o.Changed}, Field{"unchanged", o.Unchanged})
+	case a.Kind == Each:
+		fields = append(fields, Field{"rows", o.Rows}, Field{"breaking", o.Breaking})
 	case a.Kind == Max && o.Matched > 0:
 		fields = append(fields, Field{"max", o.Maximum})
 	case a.Kind == Percentile && o.Histogram != nil:
@@ -46,7 +48,8 @@ func (c *Counts) fields(prefix string) []Field {
 	return fields
 }
 
-// Report is what was measured. It passes, unless there was nothing to observe.
+// Report returns the result of a metric. Its status is Pass unless nothing could
+// be observed.
 func (m *Metric) Report(o Observed) Result {
 	r := Result{Name: m.Name, Line: m.From.Line, Fields: []Field{{"metric", metricWords[m.Kind]}, {"spec", PathText(m.Path)}}}
 	if o.Skip != "" {
@@ -65,6 +68,9 @@ func (m *Metric) Report(o Observed) Result {
 		if o.Histogram != nil && o.Histogram.Samples() > 0 {
 			r.Text = fmt.Sprintf("values=%d %s", o.Histogram.Samples(), spread(o.Histogram, numbers))
 		}
+	case Rows:
+		r.Text = fmt.Sprintf("rows=%d count=%d of %d", o.Rows, o.Matched, o.Called)
+		r.Fields = append(r.Fields, Field{"rows", o.Rows})
 	}
 	if unsure := o.unsure(); unsure != "" {
 		r.Text += " (" + unsure + ")"
@@ -72,10 +78,10 @@ func (m *Metric) Report(o Observed) Result {
 	return r
 }
 
-// number is v without the name of an error.
+// number returns v without the name of an error.
 func (v Value) number() string { return fmt.Sprint(v.any()) }
 
-// any is v as a number of Go.
+// any returns v as an int64 or a uint64.
 func (v Value) any() any {
 	if v.Signed {
 		return int64(v.Bits)
@@ -83,7 +89,7 @@ func (v Value) any() any {
 	return v.Bits
 }
 
-// numbers prints the edges of a bucket.
+// numbers returns a text with the edges of a bucket.
 func numbers(low, high uint64) string {
 	if low == high {
 		return number(low)
@@ -91,7 +97,7 @@ func numbers(low, high uint64) string {
 	return number(low) + ".." + number(high)
 }
 
-// between prints the edges of a bucket of durations.
+// between returns a text with the edges of a bucket of durations.
 func between(low, high uint64) string {
 	if low == high {
 		return duration64(low)
@@ -99,7 +105,7 @@ func between(low, high uint64) string {
 	return duration64(low) + ".." + duration64(high)
 }
 
-// duration64 prints ns for people.
+// duration64 returns a duration of ns nanoseconds in a form for people.
 func duration64(ns uint64) string {
 	for _, unit := range units[2:] {
 		if of := uint64(unit.of); ns >= of {
@@ -109,14 +115,14 @@ func duration64(ns uint64) string {
 	return number(ns) + "ns"
 }
 
-// Exited is how the command has ended.
+// Exited describes how the command ended.
 type Exited struct {
-	Status   int // 128 and the number of the signal that it died of
+	Status   int // the exit status, or 128 plus the number of the signal that killed it
 	Took     time.Duration
 	TimedOut bool
 }
 
-// Judge is the result of the command.
+// Judge returns the result of the command.
 func (r *Run) Judge(e Exited) Result {
 	seconds := e.Took.Seconds()
 	res := Result{

@@ -12,7 +12,7 @@ var (
 	versionOps   = map[string]spec.Op{"==": spec.Eq, "!=": spec.Ne, "<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
 )
 
-// require parses what the kernel must have.
+// require parses a requirement on the kernel.
 func (p *parser) require(l *line) (err error) {
 	r := &Require{From: l.from}
 	what, err := l.oneOf("something to require", requireWords)
@@ -49,12 +49,12 @@ func (l *line) kernel() (op spec.Op, v Version, err error) {
 	case w.text == "":
 		return op, v, l.missing("the version of the kernel", w)
 	case !ok:
-		return op, v, l.errorf(w.at, "%s is no version of a kernel", spec.Quote(w.text)).WithHint("write 6.12 or 6.12.3")
+		return op, v, l.errorf(w.at, "%s is not a version of a kernel", spec.Quote(w.text)).WithHint("write 6.12 or 6.12.3")
 	}
 	return op, v, nil
 }
 
-// operator parses one of several comparisons.
+// operator parses an operator that must be one of ops.
 func (l *line) operator(ops map[string]spec.Op, list string) (spec.Op, error) {
 	w := l.token()
 	op, ok := ops[w.text]
@@ -71,8 +71,8 @@ func (l *line) operator(ops map[string]spec.Op, list string) (spec.Op, error) {
 	return 0, err.WithHint("the comparisons are %s", list)
 }
 
-// symbol parses the name of a function, perhaps with the module before it, or
-// of a type.
+// symbol parses the name of a type or of a function, which may have its module
+// before it.
 func (l *line) symbol(what string, function bool) (string, error) {
 	w := l.word()
 	module, name, qualified := strings.Cut(w.text, ":")
@@ -88,12 +88,12 @@ func (l *line) symbol(what string, function bool) (string, error) {
 	return w.text, nil
 }
 
-// isSymbol reports whether a text is a C identifier, or if so allowed has the
-// dots of a compiler's copies.
+// isSymbol reports whether text is a C identifier. If dots is true it may have dots,
+// as the names of compilers' clones do.
 func isSymbol(text string, dots bool) bool {
 	for i := range len(text) {
 		c := text[i]
-		if c == '-' || c == '.' && !dots || !isName(c) || i == 0 && strings.IndexByte(digits+".", c) >= 0 {
+		if c == '-' || c == '.' && !dots || !isNameByte(c) || i == 0 && strings.IndexByte(digits+".", c) >= 0 {
 			return false
 		}
 	}

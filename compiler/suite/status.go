@@ -1,6 +1,6 @@
 package suite
 
-// Status is what became of an assertion.
+// Status is the outcome of an assertion.
 type Status uint8
 
 // The statuses.
@@ -8,33 +8,33 @@ const (
 	Pass Status = iota
 	Fail
 	Skip
-	XFailed // it failed, as was expected
+	XFailed // failed as expected
 	Error   // inconclusive: neither pass nor fail would be honest
 	Timeout // the command ran for too long
 )
 
-// statusWords are the statuses by their numbers.
+// statusWords has the word for each Status.
 var statusWords = [...]string{Pass: "pass", Fail: "fail", Skip: "skip", XFailed: "xfail", Error: "error", Timeout: "timeout"}
 
 // String returns the word for s.
 func (s Status) String() string { return statusWords[s] }
 
-// OK says whether a suite with this status may still pass. A skip does so if
-// skips are allowed.
+// OK reports whether a suite with a result of this status may still pass. With
+// failSkip it may not if the status is Skip.
 func (s Status) OK(failSkip bool) bool {
 	return s == Pass || s == XFailed || s == Skip && !failSkip
 }
 
-// RunName is the name of the result of the command.
+// RunName is the name of the command's result.
 const RunName = "run"
 
 // Result is the verdict on an assertion, or on the command.
 type Result struct {
 	Name    string
 	Status  Status
-	Text    string   // one line: matched 2 of 312, expected never
-	Notes   []string // what else was seen, if the status is not [Pass]
-	Line    int      // in the probe file; 0: it is not from there
+	Text    string   // one line, such as: matched 2 of 312, expected never
+	Notes   []string // diagnostics, if the status is not [Pass]
+	Line    int      // in the probe file; 0 if it is not from a file
 	Seconds float64  // of the command
 	Fields  []Field  // for programs
 }
@@ -45,8 +45,8 @@ type Field struct {
 	Value any
 }
 
-// ExpectFailure is the result of an assertion that is expected to fail. If it
-// has passed, that is a failure.
+// ExpectFailure returns the result for an assertion that is expected to fail: a
+// failure becomes XFailed, and a pass becomes a failure.
 func (r Result) ExpectFailure(reason string) Result {
 	switch r.Status {
 	case Fail:
@@ -57,20 +57,19 @@ func (r Result) ExpectFailure(reason string) Result {
 	return r
 }
 
-// The exit statuses of a test. [ExitStatus] chooses among those that results
-// can lead to.
+// The exit statuses of a test. [ExitStatus] returns those that depend on results.
 const (
 	ExitPassed      = 0
 	ExitFailed      = 1
-	ExitUsage       = 2   // of the command line, or the probe file is wrong
-	ExitSkipped     = 4   // every assertion was
-	ExitUnavailable = 69  // this kernel cannot do it
-	ExitPermission  = 77  // not allowed to
+	ExitUsage       = 2   // the command line or the probe file is wrong
+	ExitSkipped     = 4   // every assertion was skipped
+	ExitUnavailable = 69  // this kernel cannot do what the test needs
+	ExitPermission  = 77  // permission denied
 	ExitTimeout     = 124 // the command ran for too long
 )
 
-// ExitStatus is the exit status of a test with these results, that of the
-// command among them. With failSkip what is skipped counts as failed.
+// ExitStatus returns the exit status of a test with these results, which include
+// that of the command. If failSkip is true, skipped assertions count as failed.
 func ExitStatus(results []Result, failSkip bool) int {
 	failed, skipped, others := false, 0, 0
 	for _, r := range results {

@@ -12,11 +12,11 @@ const (
 	stackWord = "-s"
 	anyOfWord = "any-of"
 	deepest   = 64 // functions of a stack, as many as package compiler takes
-	mostNames = 64 // behind any-of
+	mostNames = 64 // names after any-of
 )
 
-// path parses a spec, or the functions of a stack, which end where one of the
-// words stands that may follow.
+// path parses a spec, or the functions of a stack, which end at one of the words
+// in follow.
 func (l *line) path(follow []string) (path []*Spec, err error) {
 	ahead := *l
 	if ahead.word().text != stackWord {
@@ -35,25 +35,29 @@ func (l *line) path(follow []string) (path []*Spec, err error) {
 		path = append(path, s)
 	}
 	if len(path) < 2 || len(path) > deepest {
-		return nil, l.errorf(option.at, "a stack has 2 to %d functions, not %d", deepest, len(path))
+		return nil, l.errorf(option.at, "a chain has 2 to %d functions, not %d", deepest, len(path))
 	}
 	return path, nil
 }
 
-// inStack refuses what no stack is made of.
+// inStack refuses a spec that cannot be part of a stack.
 func (l *line) inStack(s *Spec) error {
 	for _, t := range s.AnyOf {
 		switch {
-		case t.Probe != nil:
-			return l.errorf(t.Func.At, "a stack is made of specs, and this is a kprobe_events line").WithHint("write %s", t.Symbol())
+		case t.Line != nil:
+			return l.errorf(t.Func.At, "a chain is made of specs, and this is a kprobe_events line").WithHint("write %s", t.Symbol())
 		case spec.IsGlob(t.Func.Name):
-			return l.errorf(t.Func.At, "a stack is made of single functions, and %s means many", spec.Quote(t.Func.Name))
+			return l.errorf(t.Func.At, "a chain is made of single functions, and %s means many", spec.Quote(t.Func.Name))
 		}
+	}
+	if a := Tabled(s); a != nil {
+		return l.errorf(a.At, "the calls of a chain are counted as chains, and %s() makes a table of calls", a.Name.Name).
+			WithHint("leave it out, or the chain")
 	}
 	return nil
 }
 
-// parseSpec parses one spec of either language.
+// parseSpec parses a spec or a kprobe_events line.
 func (l *line) parseSpec() (*Spec, error) {
 	if l.end() {
 		return nil, l.missing("a spec", word{})
@@ -69,23 +73,35 @@ func (l *line) parseSpec() (*Spec, error) {
 	}
 	t, end, err := spec.ParseIn(l.text, l.pos)
 	if err != nil {
-		return nil, l.located(err, 0)
+		return nil, l.adopt(err, 0)
+	}
+	if err := l.ofCalls(t); err != nil {
+		return nil, err
 	}
 	l.pos, t.From = end, l.from
 	return &Spec{AnyOf: []*spec.Trace{t}}, nil
 }
 
-// behindSpec refuses a word that does not belong behind a spec. Perhaps a
-// kprobe_events line was meant, of which the spec is the first word.
+// ofCalls returns an error for a spec of an iterator.
+func (l *line) ofCalls(t *spec.Trace) error {
+	if !t.Iterator {
+		return nil
+	}
+	return l.errorf(t.Func.At, "%s is an iterator, and a probe file is about calls", t.Func.Name).
+		WithHint("read it in the command of the test: ksnoop -o json 'iter:...'")
+}
+
+// behindSpec returns the error for an unexpected word after a spec. If the spec and
+// the word look like a kprobe_events line, the hint says so.
 func (l *line) behindSpec(w word, what string, words []string) error {
 	ahead := line{text: l.text, pos: l.spec}
 	switch first := ahead.word(); {
 	case kprobe.Is(l.text[l.spec:]):
-		return l.errorf(first.at, "a kprobe_events line stands in quotes").WithHint(`write "%s ..."`, first.text)
+		return l.errorf(first.at, "put a kprobe_events line in quotes").WithHint(`write "%s ..."`, first.text)
 	case w.text == ")":
 		return l.errorf(w.at, "')' without a '(' before it")
 	case w.text == "if":
-		return l.errorf(w.at, "'if' behind the end of the spec").WithHint("that of a kprobe_events line stands in its quotes")
+		return l.errorf(w.at, "'if' after the end of the spec").WithHint("that of a kprobe_events line is inside its quotes")
 	}
 	return l.unknown(w, what, words)
 }
@@ -98,19 +114,19 @@ func (l *line) probe() (*Spec, error) {
 		return nil, l.errorf(at, "the quotes of the kprobe_events line are not closed")
 	}
 	if !kprobe.Is(l.text[start+1 : end]) {
-		return nil, l.errorf(at, "what is in quotes is no kprobe_events line").WithHint("a spec stands without quotes around it")
+		return nil, l.errorf(at, "what is in quotes is not a kprobe_events line").WithHint("a spec is written without quotes around it")
 	}
 	t, err := kprobe.Parse(blanks(start+1) + l.text[start+1:end])
 	if err != nil {
-		return nil, l.located(err, 0)
+		return nil, l.adopt(err, 0)
 	}
 	l.pos = end + 1
 	t.Text, t.From = l.text, l.from
 	return &Spec{AnyOf: []*spec.Trace{t}, Text: l.text[start:l.pos]}, nil
 }
 
-// anyOf parses the names of functions of which the first that exists is meant,
-// and what is the same for all of them.
+// anyOf parses the names of functions, of which the first that exists is traced,
+// and the part of the spec that is the same for all of them.
 func (l *line) anyOf(first word) (*Spec, error) {
 	names, err := l.names(first)
 	if err != nil {
@@ -119,14 +135,18 @@ func (l *line) anyOf(first word) (*Spec, error) {
 	s := &Spec{}
 	behind := l.pos
 	for _, name := range names {
-		// Only this name is left before what follows, at its place.
+		// The text of one spec is this name and the common part, each at its
+		// place in the line.
 		text := blanks(name.at.Start) + name.text + blanks(behind-name.at.End) + l.text[behind:]
 		t, end, err := spec.ParseIn(text, 0)
 		if err != nil {
-			return nil, l.located(err, 0)
+			return nil, l.adopt(err, 0)
 		}
 		if t.Func.At.End != name.at.End {
 			return nil, l.notAFunction(name)
+		}
+		if err := l.ofCalls(t); err != nil {
+			return nil, err
 		}
 		l.pos, t.Text, t.From = max(end, behind), l.text, l.from
 		s.AnyOf = append(s.AnyOf, t)
@@ -158,7 +178,7 @@ func (l *line) names(first word) (names []word, err error) {
 	l.pos += length + 1
 	switch {
 	case len(names) < 2:
-		return nil, l.errorf(first.at, "'any-of' has 2 names or more").WithHint("without a choice, write the name alone")
+		return nil, l.errorf(first.at, "'any-of' has 2 names or more").WithHint("without a choice, write only the name")
 	case len(names) > mostNames:
 		return nil, l.errorf(first.at, "'any-of' has %d names, the limit is %d", len(names), mostNames)
 	}
@@ -166,8 +186,8 @@ func (l *line) names(first word) (names []word, err error) {
 }
 
 func (l *line) notAFunction(name word) error {
-	return l.errorf(name.at, "%s is no name of a function", spec.Quote(name.text)).
-		WithHint("names are separated by blanks, and values stand behind the '}'")
+	return l.errorf(name.at, "%s is not a name of a function", spec.Quote(name.text)).
+		WithHint("names are separated by blanks, and values come after the '}'")
 }
 
 func blanks(n int) string { return strings.Repeat(" ", n) }
@@ -188,7 +208,7 @@ func (s *Spec) String() string {
 	return anyOfWord + " {" + strings.Join(names, " ") + "}" + strings.TrimPrefix(first.String(), first.Target())
 }
 
-// PathText prints a path as it is written in a probe file.
+// PathText returns a path as it is written in a probe file.
 func PathText(path []*Spec) string {
 	if len(path) == 1 {
 		return path[0].String()
@@ -200,13 +220,13 @@ func PathText(path []*Spec) string {
 	return text
 }
 
-// name is the function that was counted, for people.
+// name returns the name of the function that was counted, for people.
 func (c *Counts) name(path []*Spec) string {
 	if c.Func != "" {
 		return c.Func
 	}
 	t := path[len(path)-1].AnyOf[0]
-	if t.Probe != nil {
+	if t.Line != nil {
 		return t.Symbol()
 	}
 	return t.Target()

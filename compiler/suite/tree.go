@@ -6,12 +6,12 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Suite is a probe file.
+// Suite is a parsed probe file.
 type Suite struct {
 	File     string
 	Name     string
-	Requires []*Require // what the kernel must have; else everything is skipped
-	Run      *Run       // nil: the command comes from the command line
+	Requires []*Require // if the kernel lacks any of these, everything is skipped
+	Run      *Run       // nil if the command comes from the command line
 	Settle   time.Duration
 	Asserts  []*Assert
 	Metrics  []*Metric
@@ -22,14 +22,14 @@ type Suite struct {
 // Require is something that a kernel must have.
 type Require struct {
 	Kind RequireKind
-	Op   spec.Op // of RequireKernel: how its version compares with Version
+	Op   spec.Op // of RequireKernel: compares the kernel's version with Version
 	Version
 	Record string // of RequireBTF: struct, union, enum or typedef
 	Name   string // of RequireFunc and RequireBTF
 	From   spec.Source
 }
 
-// RequireKind is what kind of thing is required.
+// RequireKind is the kind of thing that is required.
 type RequireKind uint8
 
 // The kinds.
@@ -42,34 +42,34 @@ const (
 // Run is the command that makes the calls.
 type Run struct {
 	Command []string
-	Timeout time.Duration // 0: none
-	Status  int           // what it must exit with
+	Timeout time.Duration // 0 if there is none
+	Status  int           // the exit status that it must have
 	From    spec.Source
 }
 
-// Spec is what is traced: the first of the traces whose function the kernel has.
-// There are several of any-of alone.
+// Spec is a target of an assertion. Only any-of has several traces; the first whose
+// function the kernel has is used.
 type Spec struct {
 	AnyOf []*spec.Trace
-	// Text is as written, with its quotes, if it is a kprobe_events line.
+	// Text is the spec as it is written, for a kprobe_events line with its quotes.
 	Text string
 }
 
-// Assert is a condition that must hold of the calls of a function.
+// Assert is a condition that must hold for the calls of a function.
 type Assert struct {
 	Name  string
-	Path  []*Spec // one; of -s the functions of a stack, the outermost first
-	Other *Spec   // behind ~, for Difference and Ratio
+	Path  []*Spec // one spec, or after -s the functions of a stack, the outermost first
+	Other *Spec   // the spec after ~, for Difference and Ratio
 	Condition
 	AllowUnreached bool
 	Scope          Scope
 	From           spec.Source
 }
 
-// Metric is a figure that is reported, and cannot fail.
+// Metric is a number or a histogram that is reported. It cannot fail.
 type Metric struct {
 	Name  string
-	Path  []*Spec // as of [Assert]
+	Path  []*Spec // as in [Assert]
 	Kind  MetricKind
 	Scope Scope
 	From  spec.Source
@@ -81,11 +81,12 @@ type MetricKind uint8
 // The kinds.
 const (
 	Sum       MetricKind = iota // of the values
-	Calls                       // how many: count
+	Calls                       // the number of calls; the word is count
 	Histogram                   // of the values
+	Rows                        // the table of a spec with aggregates; the word is table
 )
 
-// Scope is whose calls count.
+// Scope selects the tasks whose calls count.
 type Scope uint8
 
 // The scopes.
@@ -95,15 +96,15 @@ const (
 	Cgroup       // the cgroup of the command
 )
 
-// Evidence is events that are shown with an assertion or a metric.
+// Evidence selects events that are shown with an assertion or a metric.
 type Evidence struct {
 	Name string  // of the assertion or the metric
-	Path []*Spec // as of [Assert]
-	Last int     // so many are kept
+	Path []*Spec // as in [Assert]
+	Last int     // the number of events that are kept
 	From spec.Source
 }
 
-// XFail says where an assertion is expected to fail.
+// XFail is a line that says where an assertion is expected to fail.
 type XFail struct {
 	Name    string // of the assertion
 	On      XFailOn
@@ -113,7 +114,7 @@ type XFail struct {
 	From    spec.Source
 }
 
-// XFailOn is where a failure is expected.
+// XFailOn is a place where a failure is expected.
 type XFailOn uint8
 
 // The places.

@@ -8,13 +8,13 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Version is that of a kernel: 6.12 has two parts, 6.12.3 has three.
+// Version is the version of a kernel. 6.12 has two parts, 6.12.3 has three.
 type Version struct {
 	Parts   [3]int
-	Written int // how many parts were written, up to 3
+	Written int // the number of parts that were written, 1 to 3
 }
 
-// parseVersion reads 6, 6.12 or 6.12.3.
+// parseVersion parses a version such as 6, 6.12 or 6.12.3.
 func parseVersion(text string) (v Version, ok bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) > len(v.Parts) {
@@ -40,9 +40,9 @@ func (v Version) String() string {
 	return strings.Join(parts, ".")
 }
 
-// Holds says whether the release of a kernel, such as 6.12.3-cloud-amd64,
-// compares so with v. Only the parts that v has count: 6.12.3 is neither above
-// nor below 6.12. A release that has no such parts is false.
+// Holds reports whether the comparison of the release of a kernel, such as
+// 6.12.3-cloud-amd64, with v is true. It compares only the parts that v has: 6.12.3
+// is neither above nor below 6.12. It returns false if the release lacks them.
 func (v Version) Holds(op spec.Op, release string) bool {
 	end := strings.IndexFunc(release, func(r rune) bool { return !strings.ContainsRune(digits+".", r) })
 	if end >= 0 {
@@ -59,23 +59,5 @@ func (v Version) Holds(op spec.Op, release string) bool {
 			break
 		}
 	}
-	return holds(op, order)
-}
-
-// holds says whether two values in that order compare so.
-func holds(op spec.Op, order int) bool {
-	switch op {
-	case spec.Eq:
-		return order == 0
-	case spec.Ne:
-		return order != 0
-	case spec.Lt:
-		return order < 0
-	case spec.Le:
-		return order <= 0
-	case spec.Gt:
-		return order > 0
-	default:
-		return order >= 0
-	}
+	return op.Holds(order)
 }

@@ -4,10 +4,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// onWords are the places where a failure is expected, by their numbers.
+// onWords has the word for each XFailOn.
 var onWords = []string{Always: "always", OnQEMU: "qemu", OnKernel: "kernel"}
 
-// xfail parses where an assertion is expected to fail.
+// xfail parses a line that says where an assertion is expected to fail.
 func (p *parser) xfail(l *line) (err error) {
 	x := &XFail{From: l.from}
 	if x.Name, err = p.use(l, true); err != nil {
@@ -36,10 +36,10 @@ func (p *parser) xfail(l *line) (err error) {
 	return l.rest("the reason")
 }
 
-// reason parses a string that says why.
+// reason parses the reason, a string.
 func (l *line) reason() (string, error) {
 	if l.end() {
-		return "", l.missing("the reason", word{}).WithHint(`it stands in quotes: "emulated clock"`)
+		return "", l.missing("the reason", word{}).WithHint(`put it in quotes: "emulated clock"`)
 	}
 	start := l.pos
 	if l.text[start] != '"' && l.text[start] != '\'' {
@@ -66,11 +66,11 @@ func (x *XFail) String() string {
 
 // Machine is where a suite runs.
 type Machine struct {
-	Release  string // of the kernel: 6.12.3-cloud-amd64
-	Emulated bool   // its CPU is
+	Release  string // of the kernel, such as 6.12.3-cloud-amd64
+	Emulated bool   // whether its CPU is emulated
 }
 
-// holds says whether x is about a machine.
+// holds reports whether x applies to a machine.
 func (x *XFail) holds(m Machine) bool {
 	switch x.On {
 	case OnQEMU:
@@ -82,7 +82,8 @@ func (x *XFail) holds(m Machine) bool {
 	}
 }
 
-// Expected says whether an assertion is expected to fail on a machine, and why.
+// Expected reports whether an assertion is expected to fail on a machine, and
+// returns the reason.
 func (s *Suite) Expected(name string, m Machine) (reason string, ok bool) {
 	for _, x := range s.XFails {
 		if x.Name == name && x.holds(m) {
@@ -92,8 +93,8 @@ func (s *Suite) Expected(name string, m Machine) (reason string, ok bool) {
 	return "", false
 }
 
-// HasAssert says whether there is an assertion of that name; if not, near is one
-// that may be meant, or empty.
+// HasAssert reports whether there is an assertion called name. If not, near is a
+// similar name of an assertion, or empty.
 func (s *Suite) HasAssert(name string) (near string, ok bool) {
 	names := func(yield func(string) bool) {
 		for _, a := range s.Asserts {

@@ -1,4 +1,4 @@
-// Package bench is the table of what tracing costs: rows of ksnoop's figure
+// Package bench prints the table of tracing costs: rows with ksnoop's figure
 // beside those of its peers.
 //
 //	bench.Text(os.Stdout, rows)
@@ -12,10 +12,10 @@ import (
 	"slices"
 )
 
-// A Column is what ksnoop is compared with.
+// A Column names a tracer or program that ksnoop is compared with.
 type Column string
 
-// The columns, from the left to the right.
+// The columns, from left to right.
 const (
 	Empty  Column = "empty"           // programs of the same attach kind that do nothing
 	BCC    Column = "bcc"             // ksnoop of bcc's libbpf-tools
@@ -25,11 +25,11 @@ const (
 
 var columns = []Column{Empty, BCC, Kprobe, Kfunc}
 
-// A Row is one cost on one kernel. What a peer cannot do, or what cannot be
-// asked of it, it has no figure for.
+// A Row is one cost on one kernel. A peer that cannot do the job, or that
+// cannot be measured, has no figure.
 type Row struct {
-	Kernel string `json:"kernel"` // its release; empty if the cost does not depend on it
-	Name   string `json:"row"`    // group/what/how: a name that stays
+	Kernel string `json:"kernel"` // its release; empty if the cost does not depend on the kernel
+	Name   string `json:"row"`    // group/what/how; it does not change between versions
 	Unit   string `json:"unit"`
 
 	Ours   float64            `json:"ours"`
@@ -38,10 +38,10 @@ type Row struct {
 	Note   string             `json:"note,omitempty"`
 }
 
-// A Budget is what a cost may be at most.
+// A Budget is the upper bound of a cost.
 type Budget struct {
 	Max float64 `json:"max"`
-	Of  Column  `json:"of,omitempty"` // Max is a factor of this column, if there is one
+	Of  Column  `json:"of,omitempty"` // if set, Max is a factor of this column's figure
 }
 
 func (b *Budget) String() string {
@@ -54,13 +54,15 @@ func (b *Budget) String() string {
 	return fmt.Sprintf("%g x %s", b.Max, b.Of)
 }
 
-// Ratio is ours divided by that of a column; false if it has none.
+// Ratio returns our figure divided by the column's, or false if the column has
+// none.
 func (r *Row) Ratio(c Column) (float64, bool) {
 	peer, ok := r.Peers[c]
 	return r.Ours / peer, ok && peer > 0
 }
 
-// Met says whether the cost is within the budget. A factor of nothing is not.
+// Met reports whether the cost is within the budget. It returns false if the
+// budget is a factor of a figure that is missing.
 func (r *Row) Met() bool {
 	switch {
 	case r.Budget == nil:
@@ -72,7 +74,7 @@ func (r *Row) Met() bool {
 	return ok && ratio <= r.Budget.Max
 }
 
-// line is a row with what follows from it.
+// A line is a row with the values that follow from it.
 type line struct {
 	Date string `json:"date"`
 	*Row
@@ -80,7 +82,7 @@ type line struct {
 	Met    *bool              `json:"met,omitempty"`
 }
 
-// JSON writes an object for each row, on a line of its own.
+// JSON writes an object for each row, each on its own line.
 func JSON(w io.Writer, date string, rows []Row) error {
 	e := json.NewEncoder(w)
 	for _, r := range rows {
@@ -101,7 +103,7 @@ func JSON(w io.Writer, date string, rows []Row) error {
 	return nil
 }
 
-// kernels lists those of the rows, in their order.
+// kernels lists the kernels of the rows, in order.
 func kernels(rows []Row) (all []string) {
 	for _, r := range rows {
 		if !slices.Contains(all, r.Kernel) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Text writes a table for each kernel: the figures, and then ours divided by
-// each of the others. Notes stand below.
+// each of the others. The notes follow the table.
 func Text(w io.Writer, date string, rows []Row) error {
 	var b strings.Builder
 	for i, kernel := range kernels(rows) {
@@ -29,7 +29,7 @@ func Text(w io.Writer, date string, rows []Row) error {
 }
 
 const (
-	padding = "  " // before each cell, the first one too
+	padding = "  " // before each cell, including the first
 	heading = "\tunit\tbudget\tours\tempty\tbcc\tbt kprobe\tbt kfunc\t/empty\t/bcc\t/kprobe\t/kfunc\t"
 )
 
@@ -45,20 +45,20 @@ func table(b *strings.Builder, kernel string, rows []Row) {
 		if r.Kernel != kernel {
 			continue
 		}
-		name := fmt.Sprintf("%-*s", width, r.Name) // the others are set right
+		name := fmt.Sprintf("%-*s", width, r.Name) // the other cells are right-aligned
 		fmt.Fprintln(tw, name+"\t"+strings.Join(r.cells(), "\t")+"\t")
 		if r.Note != "" {
 			notes = append(notes, "\n"+r.Name+": "+r.Note)
 		}
 	}
-	tw.Flush() // to a strings.Builder
+	tw.Flush() // a strings.Builder returns no error
 	if notes != nil {
 		fmt.Fprintln(b, strings.Join(notes, ""))
 	}
 }
 
-// cells is the row from its unit to the right. A figure over its budget has an
-// exclamation mark.
+// cells returns the cells of the row from the unit to the right. A figure over
+// its budget gets an exclamation mark.
 func (r *Row) cells() []string {
 	ours := number(r.Ours)
 	if !r.Met() {
@@ -82,7 +82,7 @@ func (r *Row) cells() []string {
 	return cells
 }
 
-// number writes a figure with commas, and small ones with a decimal.
+// number formats a figure with commas, and a small one with a decimal.
 func number(f float64) string {
 	if f > -100 && f < 100 && f != float64(int(f)) {
 		return strconv.FormatFloat(f, 'f', 1, 64)

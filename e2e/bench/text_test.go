@@ -42,7 +42,7 @@ size                    bytes  7,340,032  ! 7,340,033      -    -          -    
 `, "\n"+b.String())
 }
 
-// Each row is an object with what is to be known of it.
+// TestJSON checks that each row is an object with all its data.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, JSON(&b, "2026-11-21", rows))

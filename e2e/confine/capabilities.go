@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names lists the capabilities that scripts take away or leave.
+// names maps the names of the capabilities that scripts drop or keep to their
+// numbers.
 var names = map[string]uintptr{
 	"bpf": unix.CAP_BPF, "perfmon": unix.CAP_PERFMON, "sys_admin": unix.CAP_SYS_ADMIN,
 	"sys_resource": unix.CAP_SYS_RESOURCE, "syslog": unix.CAP_SYSLOG,
 }
 
-// capabilities parses a list of them.
+// capabilities returns a function that parses a list of capabilities.
 func capabilities(to *[]uintptr) func(string) error {
 	return func(list string) error {
 		for name := range strings.SplitSeq(list, ",") {
@@ -30,8 +31,8 @@ func capabilities(to *[]uintptr) func(string) error {
 	}
 }
 
-// dropCapabilities takes them from the bounding set: the command gets root's
-// capabilities out of it.
+// dropCapabilities removes capabilities from the bounding set, which limits the
+// capabilities that root has in the command.
 func (r *restrictions) dropCapabilities() error {
 	drop := r.drop
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
@@ -56,7 +57,8 @@ func (r *restrictions) becomeUser() error {
 	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// The functions of these names in package syscall change all threads.
+	// The functions with these names in package syscall would change all
+	// threads.
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
 		return errno
 	}

@@ -1,14 +1,14 @@
 //go:build linux
 
 // Package confine is a command that runs another one with less than the guest
-// has: fewer capabilities, less memory, files that are missing.
+// has: fewer capabilities, less memory, or without some files.
 //
 //	confine [-root DIR] [-drop CAP,...] [-only CAP,...] [-user UID [-keep CAP,...]] [-memlock BYTES] [-memory BYTES]
 //	        [-hide DIR]... [-empty FILE]... [-no SYSCALL] [-stdout FILE] COMMAND ARGS...
 //
-// With -root the command is in DIR as in a container: procfs and a sysfs that
-// cannot be written are mounted there, and nothing else. The command replaces
-// confine: it has its process id.
+// With -root the command runs in DIR as in a container: only procfs and a
+// read-only sysfs are mounted there. The command replaces confine, so it has
+// the same process id.
 package confine
 
 import (
@@ -23,29 +23,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// restrictions are what the command line asks for, in the order in which they
-// are put in place: each must still be possible after those before it.
+// restrictions holds what the command line asks for, in the order in which the
+// restrictions are applied: each must still be possible after those before it.
 type restrictions struct {
 	stdout  string
-	memory  uint64   // of a cgroup
+	memory  uint64   // limit of a new cgroup, in bytes
 	root    string   // directory that becomes the root
 	hide    []string // directories that become empty
 	empty   []string // files that become empty
 	memlock uint64
-	drop    []uintptr // capabilities that root does without
-	only    []uintptr // capabilities that root keeps; nil: all others
+	drop    []uintptr // capabilities that root loses
+	only    []uintptr // capabilities that root keeps; nil: all
 	user    int
-	keep    []uintptr // capabilities that the user has nevertheless
-	no      string    // system call that is not permitted
+	keep    []uintptr // capabilities that the user keeps
+	no      string    // system call that fails
 }
 
 // Main runs the command and exits.
 func Main() {
-	// Most restrictions are the thread's, which the command inherits.
+	// Most restrictions apply to the thread, and the command inherits them.
 	runtime.LockOSThread()
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "confine:", err)
-		os.Exit(99) // no status of ksnoop's
+		os.Exit(99) // ksnoop never exits with this status
 	}
 }
 
@@ -71,7 +71,7 @@ func run(args []string) error {
 func parse(args []string) (*restrictions, []string, error) {
 	r := &restrictions{}
 	flags := flag.NewFlagSet("confine", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it
+	flags.SetOutput(io.Discard) // the returned error has the text
 	list := func(to *[]string) func(string) error {
 		return func(s string) error {
 			*to = append(*to, s)

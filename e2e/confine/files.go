@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideFiles covers directories and files, for this thread alone.
+// hideFiles hides the contents of directories and files, for this thread alone.
 func (r *restrictions) hideFiles() error {
 	if len(r.hide)+len(r.empty) == 0 {
 		return nil
@@ -35,8 +35,8 @@ func (r *restrictions) hideFiles() error {
 	return nil
 }
 
-// limitMemory moves this process into a cgroup of its own. The cgroup stays:
-// it is one of the guest's, which does not live long.
+// limitMemory moves this process into a new cgroup. Nothing removes the cgroup,
+// because the guest is short-lived.
 func (r *restrictions) limitMemory() error {
 	if r.memory == 0 {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterRoot makes a directory the root, as container engines do it for an image,
-// in which there may not even be a place for procfs and sysfs. Nothing that is
-// executed there has more privileges.
+// enterRoot makes a directory the root as container engines do it for an image,
+// which may lack the directories for procfs and sysfs. Programs that are
+// executed there gain no privileges.
 func (r *restrictions) enterRoot() error {
 	if r.root == "" {
 		return nil
@@ -32,7 +32,8 @@ func (r *restrictions) enterRoot() error {
 			return fmt.Errorf("mount %s: %w", dir, err)
 		}
 	}
-	// The flag of this mount alone, as the file system is that of the guest.
+	// The flag of this mount alone, because the file system is that of the
+	// guest.
 	readOnly := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
 	if err := unix.Mount("", filepath.Join(r.root, "sys"), "", readOnly, ""); err != nil {
 		return fmt.Errorf("make sysfs read-only: %w", err)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls lists the system calls that can be forbidden.
+// calls lists the system calls that confine can forbid.
 var calls = map[string]uint32{"bpf": unix.SYS_BPF, "perf_event_open": unix.SYS_PERF_EVENT_OPEN}
 
 // forbidCall makes a system call fail with EPERM, as container runtimes do.

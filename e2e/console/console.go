@@ -1,5 +1,5 @@
-// Package console reads the examples of a page of documentation, and compares
-// them with what happens:
+// Package console reads the examples of a page of documentation and compares
+// them with what their commands print:
 //
 //	```sh file=hello.sh
 //	echo hello
@@ -10,11 +10,11 @@
 //	hello
 //	```
 //
-// A fence whose first word is console holds commands, which begin with "$ " or
-// "# " and go on behind a backslash at the end of a line, and what they print.
-// With as=WHO somebody else runs them than root, and with=WHAT says what they
-// need that is not there for others. A fence with file=NAME is a file that the
-// commands behind it find.
+// A fence whose first word is console holds commands and their output. Commands
+// begin with "$ " or "# ", and continue after a backslash at the end of a line.
+// as=WHO runs them as another user than root, and with=WHAT names something
+// that they need and other commands do not have. A fence with file=NAME is a
+// file for the commands that follow it.
 package console
 
 import (
@@ -26,18 +26,18 @@ import (
 // A Step is a file to write or a command to run.
 type Step struct {
 	Line    int    // in the page
-	File    string // its name; "": a command
+	File    string // its name; empty for a command
 	Content string // of the file
 	Command string
-	As      string // who runs it; "": root
-	With    string // what it needs; "": a shell
-	Output  string // what the page says that it prints
+	As      string // the user who runs it; empty for root
+	With    string // what it needs; empty for a shell
+	Output  string // the command's output in the page
 }
 
 // Read returns the steps of a page in order.
 func Read(page string) ([]Step, error) {
 	var steps []Step
-	var fence []string // lines of the one that is open
+	var fence []string // the lines of the open fence
 	info, open := "", 0
 	for i, line := range strings.Split(page, "\n") {
 		text, isFence := strings.CutPrefix(line, "```")
@@ -60,7 +60,7 @@ func Read(page string) ([]Step, error) {
 	return steps, nil
 }
 
-// read returns the steps of a fence that begins at a line.
+// read returns the steps of a fence that begins at the given line.
 func read(info string, line int, fence []string) ([]Step, error) {
 	who, with := "", ""
 	for word := range strings.FieldsSeq(info) {
@@ -101,7 +101,8 @@ func prompted(line string) (string, bool) {
 	if command, ok := strings.CutPrefix(line, "$ "); ok {
 		return command, true
 	}
-	// Comments of traces begin with "# " as well, but commands with a program.
+	// Lines of traces begin with "# " as well, but a command begins with a
+	// program's name.
 	if command, ok := strings.CutPrefix(line, "# "); ok && asRoot.MatchString(command) {
 		return command, true
 	}
@@ -110,8 +111,8 @@ func prompted(line string) (string, bool) {
 
 var asRoot = regexp.MustCompile(`^(ksnoop|KSNOOP_|NO_COLOR|echo|cat|sh|mkdir) ?`)
 
-// Holds says whether a command has printed what the page says. A status is a
-// number that may not differ.
+// Holds reports whether a command has printed what the page shows. An exit
+// status must be equal, unlike other numbers.
 func (s Step) Holds(printed string) bool {
 	if s.Command == "echo $?" {
 		return s.Output == printed
@@ -119,14 +120,14 @@ func (s Step) Holds(printed string) bool {
 	return Match(s.Output, printed)
 }
 
-// Match compares what a page says with what was printed. Numbers may differ,
-// and the width of columns. A line of the page that is "..." stands for any
-// lines, and one that ends in " ..." for any end of a line.
+// Match reports whether the printed text matches the page. Numbers, units of time and
+// the width of columns may differ, histograms may have other rows, and blank lines at the
+// end do not count. A line "..." of the page matches any lines, and " ..." at the end of
+// a line matches any text.
 func Match(page, printed string) bool {
 	var pattern strings.Builder
 	pattern.WriteString(`^`)
-	for line := range strings.Lines(page) {
-		line = plain(line)
+	for _, line := range plain(page) {
 		start, cut := strings.CutSuffix(line, " ...")
 		switch {
 		case line == "...":
@@ -137,20 +138,33 @@ func Match(page, printed string) bool {
 			pattern.WriteString(regexp.QuoteMeta(line) + `\n`)
 		}
 	}
-	var got strings.Builder
-	for line := range strings.Lines(printed) {
-		got.WriteString(plain(line) + "\n")
+	got := ""
+	for _, line := range plain(printed) {
+		got += line + "\n"
 	}
-	return regexp.MustCompile(pattern.String() + `$`).MatchString(got.String())
+	return regexp.MustCompile(pattern.String() + `$`).MatchString(got)
 }
 
 var (
-	numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+(\.[0-9]+)*`)
+	numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+(\.[0-9]+)*([mnuµ]?s\b)?`)
 	blanks  = regexp.MustCompile(`[ \t]+`)
+	bar     = regexp.MustCompile(`\|@* ?\|$`)
 )
 
-// plain is a line without what may differ.
-func plain(line string) string {
-	line = numbers.ReplaceAllString(strings.TrimRight(line, "\n"), "0")
-	return strings.TrimSpace(blanks.ReplaceAllString(line, " "))
+// plain returns the lines of a text without what may differ.
+func plain(text string) (lines []string) {
+	inBars := false
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		line = numbers.ReplaceAllString(strings.TrimRight(line, "\n"), "0")
+		line = strings.TrimSpace(blanks.ReplaceAllString(line, " "))
+		isBar := bar.MatchString(line)
+		if isBar {
+			line = "|@|"
+		}
+		if !isBar || !inBars {
+			lines = append(lines, line)
+		}
+		inBars = isBar
+	}
+	return lines
 }

@@ -40,6 +40,12 @@ func TestMatch(t *testing.T) {
 		{"a ...\nb\n", "a and more\nb\n", true},
 		{"a.c\n", "abc\n", false},
 		{"a\n", "a\nb\n", false},
+		{"in 3.1ms: 5\n", "in 12us: 7\n", true},
+		{"in 3.1ms: 5\n", "in 12: 7\n", true},
+		{"/* 3.311682ms */\n", "/* 812.842µs */\n", true},
+		{"[1us, 2us) 5\n", "[512ns, 1us) 7\n", true},
+		{"a\n [1, 2) 3 |@@@ |\n [2, 4) 4 |@@@@|\nb\n", "a\n [1us, 2us) 1 |@@@@|\nb\n", true},
+		{"a\n [1, 2) 3 |@@@ |\nb\n", "a\nb\n", false},
 	} {
 		require.Equal(t, tc.want, Match(tc.page, tc.printed), "%q %q", tc.page, tc.printed)
 	}

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command demo shows ksnoop at work where tracing is not allowed, or where one
-// would rather not: it boots a Debian kernel under software emulation, traces
-// UDP packets in it and prints the events.
+// Command demo shows ksnoop at work where tracing is not allowed or not wanted:
+// it boots a Debian kernel under software emulation, traces UDP packets in it
+// and prints the events.
 //
 //	go run ./e2e/demo
 package main
@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 
 	"github.com/ksnoop/ksnoop/e2e/guest"
 	"github.com/ksnoop/ksnoop/e2e/traffic"
@@ -23,8 +22,8 @@ import (
 
 const spec = "ip_send_skb(skb->len > 100, skb, return)"
 
-// main is four programs: what the user starts, the guest's init, the one that
-// traces in the guest, and the one that is traced there.
+// main runs one of four programs: the one that the user starts, the guest's
+// init, the one that traces in the guest, and the one that is traced there.
 func main() {
 	if guest.IsInit() {
 		guest.Init()
@@ -47,14 +46,14 @@ func main() {
 func boot() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := vm.Check(); err != nil {
+	if err := vm.Check(vm.AMD64); err != nil {
 		return err
 	}
-	qemu, err := vm.QEMU(ctx)
+	qemu, err := vm.QEMU(ctx, vm.AMD64)
 	if err != nil {
 		return err
 	}
-	kernel, err := vm.NewCache().Kernel(ctx, vm.Suite{Name: "trixie", Line: "6.12"})
+	kernel, err := vm.NewCache().Kernel(ctx, vm.Suite{Name: "trixie", Line: "6.12", Arch: vm.AMD64})
 	if err != nil {
 		return err
 	}
@@ -78,20 +77,17 @@ func programs(ctx context.Context) (files []vm.File, remove func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	ksnoop := filepath.Join(dir, "ksnoop")
-	build := exec.CommandContext(ctx, "go", "build", "-o", ksnoop, "github.com/ksnoop/ksnoop/cmd/ksnoop")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	ksnoop, err := vm.BuildKsnoop(ctx, dir)
+	if err != nil {
 		os.RemoveAll(dir)
-		return nil, nil, fmt.Errorf("build ksnoop: %w", err)
+		return nil, nil, err
 	}
 	files = []vm.File{{Path: "init", Source: self}, {Path: "bin/ksnoop", Source: ksnoop}}
 	return files, func() { os.RemoveAll(dir) }, nil
 }
 
-// trace traces this program sending datagrams. The first line of ksnoop says
-// that it is attached.
+// trace traces this program while it sends datagrams. The first line of
+// ksnoop's output shows that it is attached.
 func trace() error {
 	cmd := exec.Command("/bin/ksnoop", "trace", spec)
 	cmd.Stderr = os.Stdout

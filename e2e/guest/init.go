@@ -1,14 +1,14 @@
 //go:build linux
 
 // Package guest is the first process of the virtual machine. The program that
-// wants to run inside begins with
+// should run inside begins with
 //
 //	if guest.IsInit() {
 //		guest.Init()
 //	}
 //
-// and is started again, as an ordinary process with init's arguments, in a
-// system with its file systems mounted and its loopback interface up.
+// and is started again as an ordinary process with init's arguments, in a
+// system with mounted file systems and a loopback interface that is up.
 package guest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is set in the environment of what runs in the guest.
+// inside is set in the environment of the processes in the guest.
 const inside = "KSNOOP_GUEST"
 
 // Inside reports whether this process runs in the guest.
@@ -29,7 +29,7 @@ func Inside() bool {
 }
 
 // IsInit reports whether this process is the first one of the guest. In a
-// container a program may well have the id 1, but not this name.
+// container a program may have the process id 1 as well, but not this name.
 func IsInit() bool {
 	return os.Getpid() == 1 && os.Args[0] == "/init"
 }
@@ -39,7 +39,7 @@ func IsInit() bool {
 func Init() {
 	status, err := run()
 	if err != nil {
-		fmt.Println("init:", err) // among the kernel's messages
+		fmt.Println("init:", err) // printed among the kernel's messages
 	}
 	exit(status)
 }
@@ -70,7 +70,7 @@ func run() (status int, err error) {
 	return 1, err
 }
 
-// exit stops the machine, after it has told its host the status.
+// exit sends the status to the host and stops the machine.
 func exit(status int) {
 	port, err := openSerial("/dev/ttyS2")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts lists the file systems, in order.
+// mounts lists the file systems to mount, in order.
 var mounts = []struct{ fstype, dir string }{
 	{"proc", "/proc"},
 	{"sysfs", "/sys"},
@@ -33,7 +33,8 @@ func mountAll() error {
 	return nil
 }
 
-// loopbackUp makes 127.0.0.1 work: the kernel itself adds the address.
+// loopbackUp brings the loopback interface up. The kernel adds the address
+// 127.0.0.1 itself.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package jq does what the program jq does, as far as tests and the examples of
-// the documentation need it.
+// Package jq implements the part of the program jq that the tests and the
+// examples of the documentation need.
 package jq
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Run writes what a filter makes of JSON values, each on a line. Options are
-// those of jq: -c changes nothing, -r writes strings as they are, -s makes one
-// array of the values, -n leaves them to the filter's inputs.
+// Run applies a filter to JSON values and writes each result on a line. Options
+// are those of jq: -c changes nothing, -r writes strings as they are, -s makes
+// one array of the values, -n leaves them to the filter's inputs.
 func Run(w io.Writer, options, filter string, input []byte) error {
 	values, err := parse(input)
 	if err != nil {
@@ -45,7 +45,7 @@ func Run(w io.Writer, options, filter string, input []byte) error {
 
 func has(options string, letter byte) bool { return bytes.IndexByte([]byte(options), letter) >= 0 }
 
-// parse keeps all digits of numbers.
+// parse reads JSON values and keeps all digits of numbers.
 func parse(input []byte) ([]any, error) {
 	values := []any{}
 	for d := json.NewDecoder(bytes.NewReader(input)); ; {

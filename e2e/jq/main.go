@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Main is a command that does what jq does, for examples in which a shell joins
-// it to ksnoop: [OPTION...] FILTER [FILE].
+// Main runs a command like jq, for examples in which a shell connects it to
+// ksnoop: [OPTION...] FILTER [FILE].
 func Main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "jq:", err)

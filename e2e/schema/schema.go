@@ -1,5 +1,5 @@
-// Package schema says whether what ksnoop prints in JSON is what the schemas of
-// docs say.
+// Package schema checks that the JSON that ksnoop prints conforms to the schemas
+// of docs.
 //
 //	s, err := schema.Strict("docs/trace.schema.json")
 //	err = s.Lines(text)
@@ -14,11 +14,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A Schema says what a line of JSON may be.
+// A Schema describes the valid lines of JSON.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// Read reads a schema as it is published, for whoever reads the lines: what may
-// be added to them one day is valid.
+// Read reads a schema as it is published, for readers of the lines. It accepts
+// members and types that a later version may add.
 func Read(path string) (*Schema, error) {
 	doc, err := load(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func Read(path string) (*Schema, error) {
 	return compile(path, doc)
 }
 
-// Strict reads a schema for whoever prints the lines: a member or a type that
-// the schema does not name is an error.
+// Strict reads a schema for the program that prints the lines. A member or a
+// type that the schema does not name is an error.
 func Strict(path string) (*Schema, error) {
 	doc, err := load(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func load(path string) (any, error) {
 	return doc, nil
 }
 
-// compile refuses what is no schema by the metaschema.
+// compile returns an error if doc does not conform to the metaschema.
 func compile(path string, doc any) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource(path, doc); err != nil {
@@ -61,9 +61,9 @@ func compile(path string, doc any) (*Schema, error) {
 	return &Schema{compiled}, err
 }
 
-// closeAll allows an object, at any depth, only the members that its schema
-// names, unless that says what others are. later is the schema of lines of types
-// that the schema does not know.
+// closeAll allows each object, at any depth, only the members that its schema
+// names, unless the schema has additionalProperties. It makes later, the schema
+// of lines with unknown types, false.
 func closeAll(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
@@ -84,7 +84,8 @@ func closeAll(schema any) {
 	}
 }
 
-// Lines says of the first line that is not as the schema says why.
+// Lines returns an error for the first line that does not conform to the
+// schema, or if there is no line.
 func (s *Schema) Lines(text string) error {
 	n := 0
 	for line := range strings.Lines(text) {

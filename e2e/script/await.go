@@ -21,7 +21,7 @@ func await(ts *testscript.TestScript, args []string) {
 	re, err := regexp.Compile("(?m)" + *pattern)
 	ts.Check(err)
 	variable := flags.Arg(1)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		text, err := os.ReadFile(ts.MkAbs(flags.Arg(0)))
 		if err != nil || !re.Match(text) {
 			continue
@@ -29,7 +29,7 @@ func await(ts *testscript.TestScript, args []string) {
 		if variable == "" {
 			return
 		}
-		// A line without its end is still being written.
+		// A line without a newline is still being written.
 		if line, _, ok := strings.Cut(string(text), "\n"); ok {
 			ts.Setenv(variable, line)
 			return

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupID finds the id of a cgroup: the inode number of its directory.
+// cgroupID sets a variable to the id of a cgroup, which is the inode number of
+// its directory.
 func cgroupID(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 2, "cgroup-id DIR VAR")
 	var st unix.Stat_t

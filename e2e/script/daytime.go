@@ -10,12 +10,21 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
-// daytime sets a variable to the time, in ns, or fails the script unless each line
-// of a file begins with a time of day that lies between then and now.
+// daytime sets a variable to the time, in ns. With a file it fails the script
+// unless each line begins with a time of day between the variable's and now. With
+// shift it sets the clock.
 func daytime(ts *testscript.TestScript, args []string) {
-	usage(ts, len(args) == 1 || len(args) == 2, "daytime VAR [OUT]")
+	usage(ts, len(args) == 1 || len(args) == 2, "daytime VAR [OUT], or daytime shift DURATION")
+	if args[0] == "shift" {
+		by, err := time.ParseDuration(args[1])
+		ts.Check(err)
+		now := unix.NsecToTimespec(time.Now().Add(by).UnixNano())
+		ts.Check(unix.ClockSettime(unix.CLOCK_REALTIME, &now))
+		return
+	}
 	if len(args) == 1 {
 		ts.Setenv(args[0], strconv.FormatInt(time.Now().UnixNano(), 10))
 		return

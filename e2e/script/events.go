@@ -14,7 +14,7 @@ import (
 )
 
 // eventHeader matches the first line of an event, normalized or not.
-var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) +([\w.:]+)\(`)
+var eventHeader = regexp.MustCompile(`(?m)^ *(?:\d+|<TIME>) +(?:\d+|<CPU>) +(?:\d+|<PID>) +([\w.:]+(?: => [\w.:]+)?)\(`)
 
 // lineEvent matches an event of a kprobe_events line, up to its function.
 var lineEvent = regexp.MustCompile(`(?m)^ *\S.*-\d+ +\[\d+\] +\d+\.\d{6}: \w+: \((?:[^)\n]*<- )?([\w.]+)`)
@@ -72,7 +72,7 @@ func normalize(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }
 
-// wanted matches a count, with an operator if it is not to be equal.
+// wanted matches a count, with an operator if it need not be equal.
 var wanted = regexp.MustCompile(`^([<>]=?|)(\d+)$`)
 
 // checkCount fails the script, showing the text, unless n is as wanted.

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idsKey is where a script keeps what the kernel had before.
+// idsKey is the key under which a script keeps the ids of the kernel's objects.
 type idsKey struct{}
 
 type knownIDs struct{ list []string }
 
-// ids remembers what the kernel has, or fails the script unless all that came
-// since goes: the kernel frees some of it only after a grace period.
+// ids remembers the kernel's objects, or fails the script unless all newer ones
+// go away. The kernel frees some of them only after a grace period.
 func ids(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 0 || len(args) == 1 && args[0] == "same", "ids [same]")
 	known := ts.Value(idsKey{}).(*knownIDs)
@@ -38,10 +38,10 @@ func ids(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// AwaitObjects waits until there are no objects but those before, and returns
-// what stays.
+// AwaitObjects waits until only the objects of before are left, and returns the
+// others that remain.
 func AwaitObjects(before []string) (left []string, err error) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		now, err := Objects()
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func Objects() ([]string, error) {
 	return append(all, strings.FieldsFunc(string(events), func(r rune) bool { return r == '\n' })...), nil
 }
 
-// nextID is the first id behind another one.
+// nextID returns the next id after another one.
 func nextID(command uintptr, id uint32) (uint32, error) {
 	attr := struct{ start, next, flags uint32 }{start: id}
 	_, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))

@@ -3,15 +3,22 @@
 package script
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"os"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/e2e/feature"
 )
 
-// A version is the first two numbers of a kernel's.
+// A version is the first two numbers of a kernel's version.
 type version struct{ major, minor int }
 
 func (v version) String() string {
@@ -35,13 +42,49 @@ func runningKernel() (version, error) {
 	return v, nil
 }
 
+// traceable reports whether ftrace allows a probe on a function.
+func traceable(name string) (bool, error) {
+	text, err := os.ReadFile("/sys/kernel/tracing/available_filter_functions")
+	return slices.Contains(strings.Fields(string(text)), name), err
+}
+
+// variables reports whether the kernel lists variables among its symbols
+// (CONFIG_KALLSYMS_ALL).
+func variables() (bool, error) {
+	symbols, err := os.ReadFile("/proc/kallsyms")
+	return bytes.Contains(symbols, []byte(" init_task\n")), err
+}
+
+// has reports whether the kernel attaches programs of a kind.
+func has(kind string) (bool, error) {
+	if !slices.Contains(feature.Names, kind) {
+		return false, fmt.Errorf("unknown kind %q, want one of %v", kind, feature.Names)
+	}
+	return feature.Has(kind), nil
+}
+
+// hasIterator reports whether the kernel has an iterator: its types have the name of
+// its programs.
+func hasIterator(name string) (bool, error) {
+	types, err := os.ReadFile("/sys/kernel/btf/vmlinux")
+	return bytes.Contains(types, []byte("\x00bpf_iter_"+name+"\x00")), err
+}
+
+// ofArch returns the variables whose values depend on the architecture.
+func ofArch() map[string]string {
+	if runtime.GOARCH == "arm64" {
+		return map[string]string{"SYS": "__arm64_", "R1": "%x0", "R2": "%x1", "R3": "%x2", "LARGE": "0x20000", "READ": "63"}
+	}
+	return map[string]string{"SYS": "__x64_", "R1": "%di", "R2": "%si", "R3": "%dx", "LARGE": "0x8000", "READ": "0"}
+}
+
 var kernelCondition = regexp.MustCompile(`^kernel([<>=!]+)(\d+)\.(\d+)$`)
 
-// condition evaluates kernel>=6.1 and the like.
+// condition evaluates a condition such as kernel>=6.1.
 func (v version) condition(text string) (bool, error) {
 	m := kernelCondition.FindStringSubmatch(text)
 	if m == nil {
-		return false, fmt.Errorf("unknown condition %q, want kernel>=6.1 or the like", text)
+		return false, fmt.Errorf("unknown condition %q, want long, variables, func:NAME, has:KIND, iter:NAME, or kernel>=6.1 or the like", text)
 	}
 	var w version
 	w.major, _ = strconv.Atoi(m[2]) // digits only
@@ -49,7 +92,8 @@ func (v version) condition(text string) (bool, error) {
 	return compare(v.compare(w), m[1])
 }
 
-// compare tells whether an order, as of cmp.Compare, satisfies a C operator.
+// compare reports whether an order, as returned by cmp.Compare, satisfies a C
+// operator.
 func compare(order int, operator string) (bool, error) {
 	switch operator {
 	case "<":

@@ -18,8 +18,7 @@ const (
 	group     = "ksnoop_e2e"
 )
 
-// kprobe sets one of the kernel's own probes, in a trace buffer that is the
-// probe's alone.
+// kprobe sets one of the kernel's own probes, with its own trace buffer.
 func kprobe(ts *testscript.TestScript, args []string) {
 	filter := ""
 	if i := slices.Index(args, "-if"); i >= 0 && i+2 == len(args) {
@@ -49,8 +48,8 @@ func hits(ts *testscript.TestScript, args []string) {
 	checkCount(ts, strings.Count(text, " "+args[0]+": "), args[1], "hits of "+args[0], text)
 }
 
-// appendLine writes a line to a tracefs file, which says what is wrong with it
-// by the error number.
+// appendLine writes a line to a tracefs file. The error number shows what is
+// wrong with the line.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

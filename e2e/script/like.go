@@ -9,8 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// like compares a file with another one, in which <...> stands for any part of
-// a line.
+// like compares a file with another one, in which <...> matches any part of a
+// line.
 func like(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 2, "like FILE WANTED")
 	got, want := ts.ReadFile(args[0]), ts.ReadFile(args[1])

@@ -26,7 +26,7 @@ func peak(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// peakRSS is the high-water mark of a process's resident set in KB.
+// peakRSS returns the peak of a process's resident set in KB.
 func peakRSS(pid int) (int, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -12,24 +12,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pipe is what a tracer writes to instead of a file. Nobody reads it until
-// the script says so.
+// A pipe is what a tracer writes to instead of a file. Nothing reads it until
+// the script does.
 type pipe struct {
 	end    *os.File   // to read from
-	copied chan error // nil: nobody reads
+	copied chan error // nil if nothing reads
 }
 
-// newPipe returns the end to write to, too.
+// pipeBytes is the size of the pipe. It is less than the events that fit into a
+// ring buffer of one page, so that the ring buffer fills up, however fast the
+// calls are.
+const pipeBytes = 8192
+
+// newPipe returns a pipe and its write end.
 func newPipe() (*pipe, *os.File, error) {
 	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, pipeBytes)
 	return &pipe{end: r}, w, err
 }
 
-// held says whether there is something to read.
+// held reports whether there is something to read.
 func (p *pipe) held() bool { return p.has(unix.POLLIN) }
 
-// full says whether a write would block. An end to write to is opened for the
-// question alone, so that the reader sees the end of the file.
+// full reports whether a write would block. It opens a write end only for this
+// check, so that the reader sees the end of the file.
 func (p *pipe) full() (bool, error) {
 	w, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.end.Fd()), os.O_WRONLY, 0)
 	if err != nil {
@@ -84,7 +93,7 @@ func pipeCommand(ts *testscript.TestScript, args []string) {
 }
 
 func (p *pipe) awaitFull(ts *testscript.TestScript) {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		full, err := p.full()
 		ts.Check(err)
 		if full {

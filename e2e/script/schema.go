@@ -10,8 +10,9 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/schema"
 )
 
-// checkLines is a command that fails the script unless each line of the files is
-// as a schema in a directory says; negated, unless that refuses one of each.
+// checkLines returns a command that fails the script unless each line of the
+// files conforms to a schema in the directory schemas. A negated command fails
+// unless each file has a line that does not.
 func checkLines(schemas string) command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		usage(ts, len(args) > 1, "[!] schema NAME FILE...")

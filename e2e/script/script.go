@@ -1,61 +1,87 @@
 //go:build linux
 
-// Package script adds to testscript what scripts about a tracer need. Commands:
+// Package script adds the commands to testscript that scripts about a tracer
+// need:
 //
 //	trace OUT ARGS...                         start ksnoop trace ARGS, return once it is attached;
 //	                                          its output goes to OUT, its messages to OUT.err;
-//	                                          -pipe: to a pipe that nobody reads, see pipe;
-//	                                          -confine OPTIONS: under these of command confine;
+//	                                          -pipe: to a pipe that nothing reads, see pipe;
+//	                                          -command NAME: of ksnoop, instead of trace;
+//	                                          -confine OPTIONS: with these options of command confine;
 //	                                          -as CAPS: as command as would run it
-//	exec as CAPS COMMAND...                   run it as an ordinary user with these capabilities alone
+//	exec as CAPS COMMAND...                   run it as an ordinary user with only these capabilities
 //	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N,
 //	                                          -1 if the signal kills it; -signal none: it ends by itself
-//	trace-signal STOP|CONT|TERM OUT           halt it, let it go on, or ask it to end and do not wait
-//	pipe full OUT                             wait until nothing more fits into the pipe of trace -pipe
-//	pipe read OUT                             from now on, copy what is in it to OUT
-//	pipe close OUT                            close the end that could be read
+//	trace-signal STOP|CONT|TERM OUT           stop it, continue it, or ask it to end, and do not wait
+//	pipe full OUT                             wait until the pipe of trace -pipe is full
+//	pipe read OUT                             from now on, copy the pipe's content to OUT
+//	pipe close OUT                            close the read end
 //	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
-//	account OUT FUNC N                        as events, with those that OUT.err says are lost; some are
+//	account OUT FUNC N                        as events, including those that OUT.err reports as lost; some are
 //	functions OUT FILE                        write the functions of all events to a file, in order
-//	normalize OUT                             replace what differs from run to run, for cmp
+//	normalize OUT                             replace what differs between runs, for cmp
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
-//	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC as the kernel itself does, without ksnoop
+//	kprobe NAME FUNC [ARG...] [-if FILTER]    count calls of FUNC with the kernel's own tracer, without ksnoop
 //	hits NAME N                               NAME's FILTER was true N times, as in events
-//	exec jq [OPTION...] FILTER [FILE]         what jq makes of FILE, or of stdin
-//	[!] schema NAME FILE...                   each line of the files is as docs/NAME.schema.json says,
+//	exec jq [OPTION...] FILTER [FILE]         apply a jq filter to FILE, or to stdin
+//	exec tty [-columns N] [-interrupt TEXT] COMMAND...  run a command at a terminal: package tty
+//	[!] schema NAME FILE...                   each line of the files conforms to docs/NAME.schema.json
 //	                                          and has no other members
-//	like FILE WANTED                          compare two files; <...> in the second is any part of a line
+//	like FILE WANTED                          compare two files; <...> in the second matches any part of a line
 //	daytime VAR                               remember the time
 //	daytime VAR OUT                           each line of OUT begins with a time of day since then
+//	daytime shift DURATION                    set the clock of the day by so much
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
 //	cgroup-id DIR VAR                         set VAR to the id of a cgroup
-//	info-all                                  ksnoop info ends for every function of the kernel
+//	info-all [N]                              ksnoop info ends for every function of the kernel, or every Nth
 //	ids                                       remember the kernel's programs, maps, links and tracefs events
-//	ids same                                  nothing has been added to them
-//	tmpfs DIR SIZE                            a file system that holds so much
-//	[!] rmmod MODULE                          unload a module; or the kernel says that it is in use
+//	ids same                                  no others exist
+//	tmpfs DIR SIZE                            mount a file system of this size
+//	[!] rmmod MODULE                          unload a module; negated, the kernel refuses because it is in use
 //	lockdown LEVEL                            integrity or confidentiality; for scripts that run last
 //
-// Conditions are [kernel>=6.1], with any of < <= > >= == !=. The variable
-// KERNEL holds the first two numbers of the kernel's version.
+// Conditions are [kernel>=6.1], with any of < <= > >= == !=; [long], which is
+// true if loops should run at their full length; [func:NAME], which is true
+// if ftrace allows a probe on the function; [has:KIND], which is true if the
+// kernel attaches fentry, kprobe.multi or kprobe.session programs; [iter:NAME],
+// which is true if it has this iterator; [variables],
+// which is true if it lists variables among its symbols; [image], which is true
+// if the guest has the container image's file system; and [amd64] or [arm64]. The
+// variable KERNEL holds the first two numbers of the kernel's version, SYS the prefix
+// of the functions of system calls, such as __x64_, R1 to R3 the registers of a
+// function's arguments, such as %di, LARGE the flag of open(2) that the kernel sets by
+// itself, and READ the number of read(2).
 package script
 
 import (
+	"os"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait. Software emulation is slow.
-const patience = time.Minute
+// patience bounds every wait, and pause is the time between two checks.
+// Software emulation is slow, and each check takes time from the processes that
+// the script waits for.
+const (
+	patience = 3 * time.Minute
+	pause    = 20 * time.Millisecond
+)
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// Params returns what runs the scripts in dir; schemas of JSON are in another
-// directory.
-func Params(dir, schemas string) (testscript.Params, error) {
+// Options say how scripts run.
+type Options struct {
+	Schemas string // directory of the JSON schemas
+	Long    bool   // loops have their full length
+	Replay  bool   // what trace prints is recorded, replayed and compared
+}
+
+// Params returns the parameters to run the scripts in dir.
+func Params(dir string, o Options) (testscript.Params, error) {
 	kernel, err := runningKernel()
 	if err != nil {
 		return testscript.Params{}, err
@@ -64,10 +90,35 @@ func Params(dir, schemas string) (testscript.Params, error) {
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Condition:           kernel.condition,
+		Condition: func(text string) (bool, error) {
+			if text == "long" {
+				return o.Long, nil
+			}
+			if name, ok := strings.CutPrefix(text, "func:"); ok {
+				return traceable(name)
+			}
+			switch text {
+			case "variables":
+				return variables()
+			case "image":
+				_, err := os.Stat("/image")
+				return err == nil, nil
+			}
+			if kind, ok := strings.CutPrefix(text, "has:"); ok {
+				return has(kind)
+			}
+			if name, ok := strings.CutPrefix(text, "iter:"); ok {
+				return hasIterator(name)
+			}
+			return kernel.condition(text)
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KERNEL", kernel.String())
+			for name, value := range ofArch() {
+				env.Setenv(name, value)
+			}
 			env.Values[tracersKey{}] = new(tracers)
+			env.Values[replaysKey{}] = o.Replay
 			env.Values[idsKey{}] = new(knownIDs)
 			env.Defer(unloadModule)
 			if err := restoreSysctls(env); err != nil {
@@ -86,7 +137,7 @@ func Params(dir, schemas string) (testscript.Params, error) {
 			"daytime":      positive(daytime),
 			"kprobe":       positive(kprobe),
 			"hits":         positive(hits),
-			"schema":       checkLines(schemas),
+			"schema":       checkLines(o.Schemas),
 			"like":         positive(like),
 			"status":       positive(status),
 			"peak":         positive(peak),
@@ -102,7 +153,7 @@ func Params(dir, schemas string) (testscript.Params, error) {
 	}, nil
 }
 
-// positive makes a command of a function. None of ours has an opposite.
+// positive returns a command that cannot be negated.
 func positive(run func(ts *testscript.TestScript, args []string)) command {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg {
@@ -112,7 +163,7 @@ func positive(run func(ts *testscript.TestScript, args []string)) command {
 	}
 }
 
-// usage fails the script with how a command is used, unless that is ok.
+// usage fails the script with the usage of a command unless ok is set.
 func usage(ts *testscript.TestScript, ok bool, text string) {
 	if !ok {
 		ts.Fatalf("usage: %s", text)
@@ -122,5 +173,5 @@ func usage(ts *testscript.TestScript, ok bool, text string) {
 // unloadModule removes the module that traffic may have loaded, so that every
 // script begins without it.
 func unloadModule() {
-	_ = unix.DeleteModule("dummy", 0) // mostly it is not there
+	_ = unix.DeleteModule("dummy", 0) // usually it is not loaded
 }

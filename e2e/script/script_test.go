@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"jq": jq.Main
 
 // TestCommands runs the commands that need no guest.
 func TestCommands(t *testing.T) {
-	params, err := Params("testdata", "../../docs")
+	params, err := Params("testdata", Options{Schemas: "../../docs"})
 	require.NoError(t, err)
 	testscript.Run(t, params)
 }

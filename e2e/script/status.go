@@ -10,8 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// status runs a command, which must end with a certain exit status. What it
-// prints is there for the commands stdout and stderr.
+// status runs a command, which must end with a certain exit status. Its output
+// is available to the commands stdout and stderr.
 func status(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) > 1, "status N COMMAND...")
 	want, err := strconv.Atoi(args[0])

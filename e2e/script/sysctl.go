@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// restoreSysctls undoes at the end of a script what it has changed: the next one
-// runs in the same guest.
+// restoreSysctls restores the sysctls that a script may change when the script
+// ends, because the next one runs in the same guest.
 func restoreSysctls(env *testscript.Env) error {
 	for _, name := range []string{"kptr_restrict", "perf_event_paranoid"} {
 		file := "/proc/sys/kernel/" + name
@@ -17,7 +17,7 @@ func restoreSysctls(env *testscript.Env) error {
 		if err != nil {
 			return err
 		}
-		env.Defer(func() { _ = os.WriteFile(file, before, 0) }) // what was read can be written
+		env.Defer(func() { _ = os.WriteFile(file, before, 0) }) // a value that was read can be written
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func tmpfs(ts *testscript.TestScript, args []string) {
 	ts.Defer(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// lockdown locks the kernel down, which nothing undoes.
+// lockdown locks the kernel down, which cannot be undone.
 func lockdown(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 1, "lockdown integrity|confidentiality")
 	const dir = "/sys/kernel/security"
@@ -28,7 +28,8 @@ func lockdown(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(dir+"/lockdown", []byte(args[0]), 0))
 }
 
-// rmmod unloads a module; negated, the kernel must say that it is in use.
+// rmmod unloads a module. A negated rmmod requires that the kernel refuses
+// because the module is in use.
 func rmmod(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, len(args) == 1, "rmmod MODULE")
 	err := unix.DeleteModule(args[0], unix.O_NONBLOCK)

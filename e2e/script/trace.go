@@ -22,7 +22,10 @@ type tracer struct {
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	stderr string // file
-	pipe   *pipe  // that it writes to, if not to a file
+	pipe   *pipe  // its standard output, if not a file
+
+	recording string   // file, if the trace is to be replayed
+	look      []string // the options of replay
 }
 
 func trace(ts *testscript.TestScript, args []string) {
@@ -30,6 +33,7 @@ func trace(ts *testscript.TestScript, args []string) {
 	piped := flags.Bool("pipe", false, "")
 	confine := flags.String("confine", "", "")
 	who := flags.String("as", "", "")
+	command := flags.String("command", "trace", "")
 	ts.Check(flags.Parse(args))
 	args = flags.Args()
 	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] [-as CAPS] OUT ARGS...")
@@ -37,7 +41,11 @@ func trace(ts *testscript.TestScript, args []string) {
 	t := &tracer{name: args[0], ended: make(chan struct{}), stderr: out + ".err"}
 	stdout, err := t.open(out, *piped)
 	ts.Check(err)
-	t.cmd = asUser(*who, traceCommand(*confine, args[1:])...)
+	args = args[1:]
+	if !*piped && *confine == "" && *who == "" {
+		args = t.record(ts, *command, args)
+	}
+	t.cmd = asUser(*who, traceCommand(*confine, *command, args)...)
 	ts.Check(t.start(stdout, ts.MkAbs(".")))
 	ts.Defer(func() {
 		t.cmd.Process.Kill()
@@ -51,18 +59,19 @@ func trace(ts *testscript.TestScript, args []string) {
 	running(ts).add(t)
 }
 
-// traceCommand is a command line that traces, with restrictions for confine if
-// there are any.
-func traceCommand(restrictions string, args []string) []string {
-	command := append([]string{ksnoop, "trace"}, args...)
+// traceCommand returns the line of a command that traces, through confine if there are
+// restrictions.
+func traceCommand(restrictions, name string, args []string) []string {
+	command := append([]string{ksnoop, name}, args...)
 	if restrictions == "" {
 		return command
 	}
 	return slices.Concat([]string{"confine"}, strings.Fields(restrictions), command)
 }
 
-// open opens what ksnoop writes to itself: a copy made here would be seen by it
-// when it traces writes, and make it write again.
+// open opens the file or pipe that ksnoop writes to directly. If this process
+// copied the output, ksnoop would see the copying when it traces writes, and
+// write again.
 func (t *tracer) open(out string, piped bool) (stdout *os.File, err error) {
 	if !piped {
 		return os.Create(out)
@@ -71,7 +80,7 @@ func (t *tracer) open(out string, piped bool) (stdout *os.File, err error) {
 	return stdout, err
 }
 
-// start starts the command, and closes its output here.
+// start starts the command, and closes its output in this process.
 func (t *tracer) start(stdout *os.File, dir string) error {
 	defer stdout.Close()
 	stderr, err := os.Create(t.stderr)
@@ -84,15 +93,15 @@ func (t *tracer) start(stdout *os.File, dir string) error {
 		return err
 	}
 	go func() {
-		t.cmd.Wait() // the status is looked at by who waits for the end
+		t.cmd.Wait() // trace-stop checks the status
 		close(t.ended)
 	}()
 	return nil
 }
 
 // attached waits until ksnoop has printed something: the first line, the
-// header, comes once every probe is attached. It is false if ksnoop ends
-// before, or takes too long.
+// header, comes once every probe is attached. It returns false if ksnoop ends
+// without it, or takes too long.
 func (t *tracer) attached(out string) bool {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if t.hasPrinted(out) {
@@ -100,8 +109,8 @@ func (t *tracer) attached(out string) bool {
 		}
 		select {
 		case <-t.ended:
-			return false
-		case <-time.After(5 * time.Millisecond):
+			return t.hasPrinted(out) // a short command may be over already
+		case <-time.After(pause):
 		}
 	}
 	return false
@@ -115,13 +124,13 @@ func (t *tracer) hasPrinted(out string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// signals lists what can be sent to a tracer; none waits for one that ends by
-// itself.
+// signals lists the signals that trace-stop can send to a tracer. none waits
+// for a tracer that ends by itself.
 var signals = map[string]syscall.Signal{
 	"none": 0, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
 }
 
-// traceSignal sends a signal to a tracer that is to go on.
+// traceSignal sends a signal to a tracer and does not wait for it.
 func traceSignal(ts *testscript.TestScript, args []string) {
 	number := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "TERM": syscall.SIGTERM}
 	usage(ts, len(args) == 2 && number[args[0]] != 0, "trace-signal STOP|CONT|TERM OUT")
@@ -139,7 +148,8 @@ func traceStop(ts *testscript.TestScript, args []string) {
 	usage(ts, flags.NArg() < 2 && ok, "trace-stop [-signal INT|TERM|HUP|KILL|none] [-status N] [OUT]")
 	t := running(ts).remove(flags.Arg(0))
 	usage(ts, t != nil, "trace-stop after trace")
-	// An error means that it has ended by itself, and its status tells.
+	// An error means that the tracer has ended by itself. The check of its
+	// status follows.
 	_ = t.cmd.Process.Signal(number)
 	select {
 	case <-t.ended:
@@ -150,4 +160,15 @@ func traceStop(ts *testscript.TestScript, args []string) {
 		ts.Fatalf("ksnoop: %s\n%s", t.cmd.ProcessState, ts.ReadFile(t.stderr))
 	}
 	ts.Check(t.pipe.done())
+	if *status == 0 {
+		t.replayed(ts, ts.MkAbs(t.name))
+	}
+}
+
+// asUser returns a command that runs through as, or directly if who is empty.
+func asUser(who string, command ...string) *exec.Cmd {
+	if who != "" {
+		command = slices.Concat([]string{"as", who}, command)
+	}
+	return exec.Command(command[0], command[1:]...)
 }

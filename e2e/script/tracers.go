@@ -8,10 +8,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// tracers are those that a script has started and not stopped, the latest last.
+// tracers lists the tracers that a script has started and not stopped, the
+// latest last.
 type tracers struct{ list []*tracer }
 
-// tracersKey is where a script keeps them.
+// tracersKey is the key under which a script keeps its tracers.
 type tracersKey struct{}
 
 func running(ts *testscript.TestScript) *tracers {
@@ -22,7 +23,7 @@ func (ts *tracers) add(t *tracer) {
 	ts.list = append(ts.list, t)
 }
 
-// find returns the tracer that writes to the named file; nil if there is none.
+// find returns the tracer that writes to the named file, or nil.
 func (ts *tracers) find(name string) *tracer {
 	for _, t := range ts.list {
 		if t.name == name {
@@ -32,8 +33,8 @@ func (ts *tracers) find(name string) *tracer {
 	return nil
 }
 
-// remove returns the tracer that writes to the named file, or the latest one.
-// It is nil if there is none.
+// remove removes and returns the tracer that writes to the named file, or the
+// latest one if name is empty. It returns nil if there is none.
 func (ts *tracers) remove(name string) *tracer {
 	i := len(ts.list) - 1
 	if name != "" {

@@ -11,7 +11,8 @@ import (
 )
 
 // dummy sends frames through the network interface of module dummy, which it
-// loads: dummy_xmit sees an skb->len of size. With -n 0 the module is just there.
+// loads. dummy_xmit gets an skb->len of size. With -n 0 it only loads the
+// module.
 func dummy(o *options) error {
 	if err := loadModule("/lib/modules/dummy.ko"); err != nil {
 		return err
@@ -25,14 +26,14 @@ func dummy(o *options) error {
 		return err
 	}
 	to := &unix.SockaddrLinklayer{Ifindex: int(index)}
-	frame := make([]byte, max(o.size, 14)) // an Ethernet header at least
+	frame := make([]byte, max(o.size, 14)) // at least an Ethernet header
 	return o.repeat(func() error {
 		return unix.Sendto(fd, frame, 0, to)
 	})
 }
 
-// loadModule loads a module unless it is loaded. IPv6 is turned off for the
-// interfaces to come, which would send frames of their own.
+// loadModule loads a module unless it is loaded. It turns IPv6 off for new
+// interfaces, which would send their own frames.
 func loadModule(path string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); err != nil {
 		return err

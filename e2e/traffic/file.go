@@ -38,6 +38,49 @@ func write(o *options) error {
 	})
 }
 
+// splice calls do_splice with a length of size, from a pipe to a file. Where the kernel
+// refuses that, it reads and writes, as programs do.
+func splice(o *options) error {
+	fd, err := unix.Open(cmp.Or(o.file, "/dev/zero"), unix.O_WRONLY|unix.O_CREAT, 0o644)
+	if err != nil {
+		return err
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], 0); err != nil {
+		return err
+	}
+	buf := make([]byte, o.size)
+	return o.repeat(func() error {
+		if _, err := unix.Write(pipe[1], buf); err != nil {
+			return err
+		}
+		_, err := unix.Splice(pipe[0], nil, fd, nil, o.size, 0)
+		if err == unix.EINVAL {
+			if _, err = unix.Read(pipe[0], buf); err == nil {
+				_, err = unix.Write(fd, buf)
+			}
+		}
+		return err
+	})
+}
+
+// seek calls vfs_llseek twice: with an offset of size, which moves the position so
+// far, and with one of 0, which leaves it.
+func seek(o *options) error {
+	fd, err := unix.Open(cmp.Or(o.file, "/dev/zero"), unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	return o.repeat(func() error {
+		for _, by := range []int64{int64(o.size), 0} {
+			if _, err := unix.Seek(fd, by, unix.SEEK_CUR); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // eagain calls vfs_read with a count of size, which returns -EAGAIN.
 func eagain(o *options) error {
 	var pipe [2]int
@@ -53,7 +96,7 @@ func eagain(o *options) error {
 	})
 }
 
-// open calls openat(AT_FDCWD) on the argument, whether or not it is there.
+// open calls openat(AT_FDCWD) on the argument, whether or not the file exists.
 func open(o *options) error {
 	if o.arg == "" {
 		return errors.New("a path is wanted")
@@ -66,7 +109,7 @@ func open(o *options) error {
 	})
 }
 
-// stat calls newfstatat on the argument, whether or not it is there.
+// stat calls newfstatat on the argument, whether or not the file exists.
 func stat(o *options) error {
 	if o.arg == "" {
 		return errors.New("a path is wanted")
@@ -78,8 +121,8 @@ func stat(o *options) error {
 	})
 }
 
-// taskWork makes the last reference to a file go away, for which the kernel
-// calls task_work_add. That reference is a mapping's: close has done without
+// taskWork drops the last reference to a file, for which the kernel calls
+// task_work_add. A mapping holds that reference, because close does not use
 // task work since 6.6.
 func taskWork(o *options) error {
 	self, err := os.Executable()

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// become takes the name, the user and the cgroup that are asked for.
+// become takes the name, the user and the cgroup of the options.
 func (o *options) become() error {
 	if o.cgroup != "" {
 		if err := writeNumber(filepath.Join(o.cgroup, "cgroup.procs"), os.Getpid()); err != nil {
@@ -29,7 +29,7 @@ func (o *options) become() error {
 	return os.WriteFile("/proc/thread-self/comm", []byte(o.comm), 0)
 }
 
-// again is a command that runs traffic, with the n and size of this one.
+// again returns a command that runs traffic with this command's n and size.
 func (o *options) again(kind, arg string, more ...string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -42,14 +42,14 @@ func (o *options) again(kind, arg string, more ...string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: self, Args: args, Stderr: os.Stderr}, nil
 }
 
-// after is what is left to do when it has been started.
+// after returns the options without those that start has used.
 func (o *options) after() *options {
 	rest := *o
 	rest.pid, rest.tid, rest.wait = "", "", ""
 	return &rest
 }
 
-// reads calls vfs_read n times with a count of size and more.
+// reads calls vfs_read n times with a count of size+more.
 func (o *options) reads(more int) error {
 	rest := *o
 	rest.size += more

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// localhost is any free port of it.
+// localhost is the local address with any free port.
 var localhost = &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 
-// udp sends datagrams over lo: ip_send_skb sees an skb->len of size + 28, the
-// UDP and the IP header.
+// udp sends datagrams over lo. ip_send_skb gets an skb->len of size + 28, which
+// includes the UDP and the IP header.
 func udp(o *options) error {
 	receiver, err := listen(unix.SOCK_DGRAM)
 	if err != nil {
@@ -30,8 +30,35 @@ func udp(o *options) error {
 	})
 }
 
-// tcp sends over a connection to itself on lo: one tcp_v4_connect, then n times
-// tcp_sendmsg and tcp_recvmsg with size bytes each.
+// udp6 sends datagrams to ::1 over lo, from a connected socket.
+func udp6(o *options) error {
+	receiver, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(receiver, &unix.SockaddrInet6{Addr: [16]byte{15: 1}}); err != nil {
+		return err
+	}
+	to, err := unix.Getsockname(receiver)
+	if err != nil {
+		return err
+	}
+	sender, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Connect(sender, to); err != nil {
+		return err
+	}
+	buf := make([]byte, o.size)
+	return o.repeat(func() error {
+		_, err := unix.Write(sender, buf)
+		return err
+	})
+}
+
+// tcp sends over a connection to itself on lo: it calls tcp_v4_connect once,
+// and then tcp_sendmsg and tcp_recvmsg n times with size bytes each.
 func tcp(o *options) error {
 	listener, err := listen(unix.SOCK_STREAM)
 	if err != nil {
@@ -60,7 +87,8 @@ func tcp(o *options) error {
 	return nil
 }
 
-// listen returns a socket bound to localhost; a stream socket takes connections.
+// listen returns a socket bound to localhost. A stream socket accepts
+// connections.
 func listen(typ int) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, typ, 0)
 	if err != nil {
@@ -75,7 +103,7 @@ func listen(typ int) (int, error) {
 	return fd, unix.Listen(fd, 1)
 }
 
-// connect connects client to listener and returns the other end.
+// connect connects client to listener and returns the server's end.
 func connect(client, listener int) (server int, err error) {
 	to, err := unix.Getsockname(listener)
 	if err != nil {

@@ -24,7 +24,7 @@ func exit(o *options) error {
 	return nil
 }
 
-// die ends by the signal whose number is in the argument.
+// die ends by the signal whose number is the argument.
 func die(o *options) error {
 	number, err := strconv.Atoi(o.arg)
 	if err != nil {
@@ -34,8 +34,8 @@ func die(o *options) error {
 	return unix.Kill(unix.Getpid(), unix.Signal(number))
 }
 
-// term calls vfs_read with a count of size once it has got SIGTERM. With -hold
-// it makes that file first, and waits for the one in the argument.
+// term calls vfs_read with a count of size after it has got SIGTERM. With -hold
+// it first makes that file, and waits for the file in the argument.
 func term(o *options) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM)
@@ -64,10 +64,11 @@ func interrupt(o *options) error {
 	return o.reads(0)
 }
 
-// family calls vfs_read n times in each of four processes: with a count of size
-// in the first; of size+1 in its child; of size+2 in the child of that, whose
-// parent has ended by then; of size+3 in a process that this one starts. With
-// -hold there are two of them when it starts, and the second has made that file.
+// family calls vfs_read n times in each of four processes, each of which starts
+// the next one: with a count of size in the first; of size+1 in its child; of
+// size+2 in its grandchild, after the child has ended; of size+3 in the last.
+// With -hold the second process exists before the calls: it makes that file and
+// waits for the file of -wait.
 func family(o *options) error {
 	generation := 0
 	if o.arg != "" {
@@ -86,7 +87,7 @@ func family(o *options) error {
 		awaitFile(o.wait)
 	case generation == 2:
 		for os.Getppid() == o.ancestor {
-			time.Sleep(time.Millisecond)
+			time.Sleep(pause)
 		}
 	}
 	if err := o.reads(generation); err != nil || generation == 3 {
@@ -95,8 +96,8 @@ func family(o *options) error {
 	return o.parent(generation, func() error { return nil })
 }
 
-// parent starts the next process of a family, then makes calls of its own, and
-// waits until the last process of all has ended.
+// parent starts the next process of a family, then makes its own calls, and
+// waits until the last process of the family has ended.
 func (o *options) parent(generation int, calls func() error) error {
 	end, write, err := os.Pipe()
 	if err != nil {
@@ -112,7 +113,7 @@ func (o *options) parent(generation int, calls func() error) error {
 	}
 	child.Stdout = os.Stdout
 	if generation == 0 {
-		child.Stdout = write // all the others have it as well
+		child.Stdout = write // the other processes inherit it
 	}
 	if err := child.Start(); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (o *options) parent(generation int, calls func() error) error {
 		return err
 	}
 	if generation == 1 {
-		return nil // its child lives on
+		return nil // its child continues
 	}
 	if err := child.Wait(); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (o *options) parent(generation int, calls func() error) error {
 	return err
 }
 
-// inherited writes to the file what a process gets from the one that starts it.
+// inherited writes to the file what a process inherits from its parent.
 func inherited(o *options) error {
 	if o.file == "" {
 		return errors.New("-file is wanted")

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// start tells who is about to make the calls and waits until they are wanted.
-// tid is the thread that makes the first one. Whoever has seen the process id
-// finds the thread id, too.
+// start writes the ids of the process and the thread that will make the calls,
+// and waits until the calls are wanted. tid is the thread that makes the first
+// call. The thread id is complete before the process id exists.
 func (o *options) start(tid int) error {
 	if err := writeNumber(o.tid, tid); err != nil {
 		return err
@@ -27,14 +27,18 @@ func (o *options) start(tid int) error {
 	return nil
 }
 
-// awaitFile waits for a file: by access, because none of the kinds counts it.
+// pause is the time between two checks. With a shorter one, traffic that waits
+// would take half of an emulated CPU from the tracer that it waits for.
+const pause = 20 * time.Millisecond
+
+// awaitFile waits for a file. It uses access, because no kind counts that.
 func awaitFile(name string) {
 	for unix.Access(name, unix.F_OK) != nil {
-		time.Sleep(time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
-// writeNumber writes a line to a file, if one is wanted.
+// writeNumber writes a line to a file, unless its name is empty.
 func writeNumber(file string, n int) error {
 	if file == "" {
 		return nil
@@ -42,7 +46,7 @@ func writeNumber(file string, n int) error {
 	return os.WriteFile(file, fmt.Appendln(nil, n), 0o644)
 }
 
-// repeat starts and then makes n calls, all by the current thread.
+// repeat calls start and then makes n calls, all from the current thread.
 func (o *options) repeat(call func() error) error {
 	if err := o.start(unix.Gettid()); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ func threads(o *options) error {
 	return wait()
 }
 
-// blocked calls vfs_read with a count of size in n threads. The calls return 0,
+// blocked calls vfs_read with a count of size in n threads. The calls return 0
 // once all of them wait in the kernel.
 func blocked(o *options) error {
 	var pipe [2]int
@@ -54,8 +55,54 @@ func blocked(o *options) error {
 	return wait()
 }
 
-// inThreads starts n threads and, once they are all there, has each make its
-// call. It returns their ids, and a function that waits for the calls.
+// heir calls vfs_read n times with a count of size in a thread whose process
+// has lost its first thread, and then executes the kind read with the same
+// number of calls. The process keeps its id all the time.
+func heir(o *options) error {
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable() // unknown after the first thread has ended
+	if err != nil {
+		return err
+	}
+	if err := o.start(unix.Gettid()); err != nil {
+		return err
+	}
+	go func() {
+		LockThread()
+		if err := o.inherit(self, zero); err != nil {
+			fmt.Fprintln(os.Stderr, "traffic: make heir traffic:", err)
+		}
+		os.Exit(1)
+	}()
+	_, _, err = unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	return err // never, because the thread has ended
+}
+
+// inherit makes the calls of heir after the first thread has ended.
+func (o *options) inherit(self string, zero int) error {
+	for {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", os.Getpid()))
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(stat, []byte(") Z ")) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for range o.n {
+		if _, err := unix.Read(zero, make([]byte, o.size)); err != nil {
+			return err
+		}
+	}
+	return unix.Exec(self, []string{"traffic", "read", "-n", strconv.Itoa(o.n), "-size", strconv.Itoa(o.size)}, os.Environ())
+}
+
+// inThreads starts n threads and makes each call its function after all have
+// started. It returns their ids, and a function that waits for the calls.
 func (o *options) inThreads(call func(i int) error) (tids []int, wait func() error, err error) {
 	ids, begin, done := make(chan int), make(chan bool), make(chan error, o.n)
 	for i := range o.n {
@@ -96,12 +143,12 @@ func AwaitRead(tid int) error {
 	}
 }
 
-// LockThread keeps the goroutine on its thread and the Go runtime's signals
-// away from that: they make the kernel repeat a call, or end it early.
+// LockThread locks the goroutine to its thread and blocks the Go runtime's
+// signals there, because they make the kernel repeat a call, or end it early.
 func LockThread() {
 	runtime.LockOSThread()
 	urgent := unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGURG - 1)}}
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil); err != nil {
-		panic(err) // it has no other reason than a wrong argument
+		panic(err) // fails only for wrong arguments
 	}
 }

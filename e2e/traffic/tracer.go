@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readyFD runs ksnoop with the spec in the argument and calls vfs_read with a
-// count of size when it is ready, which it says to a file that it inherits.
+// readyFD runs ksnoop with the spec in the argument, and calls vfs_read with a
+// count of size when ksnoop is ready. ksnoop reports that on a pipe that it
+// inherits.
 func readyFD(o *options) error {
 	end, write, err := os.Pipe()
 	if err != nil {
@@ -37,7 +38,7 @@ func readyFD(o *options) error {
 	return errors.Join(o.reads(0), stop(ksnoop))
 }
 
-// container does in a pid namespace of its own what contained does.
+// container runs the kind contained in a new pid namespace.
 func container(o *options) error {
 	inside, err := o.again("contained", "", "-file", o.file)
 	if err != nil {
@@ -47,8 +48,8 @@ func container(o *options) error {
 	return inside.Run()
 }
 
-// contained calls vfs_read n times with a count of size, itself and in another
-// process, of which ksnoop traces that other one and writes to the file.
+// contained calls vfs_read n times with a count of size, in this process and in
+// another one. ksnoop traces only the other process and writes to the file.
 func contained(o *options) error {
 	dir, err := os.MkdirTemp("", "contained")
 	if err != nil {
@@ -80,7 +81,7 @@ func contained(o *options) error {
 	return errors.Join(other.Wait(), stop(ksnoop))
 }
 
-// ksnoop is a tracer that writes to the file.
+// ksnoop returns a command that traces and writes to the file.
 func (o *options) ksnoop(args ...string) (*exec.Cmd, error) {
 	out, err := os.Create(o.file)
 	if err != nil {
@@ -93,13 +94,13 @@ func stop(cmd *exec.Cmd) error {
 	return errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait())
 }
 
-// await waits for a line in a file.
+// await waits for a line in a file and returns it.
 func await(file string) string {
 	for {
 		text, err := os.ReadFile(file)
 		if line, _, ok := strings.Cut(string(text), "\n"); err == nil && ok {
 			return line
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(pause)
 	}
 }

@@ -7,8 +7,8 @@
 //	traffic KIND [-n N] [-size BYTES] [-file FILE] [-pid FILE] [-tid FILE] [-wait FILE] [-then FILE]
 //		[-comm NAME] [-cgroup DIRECTORY] [-uid N] [ARGUMENT]
 //
-// The Go runtime makes calls of its own at its start, so tests tell the calls
-// by their size or by the process, not by their total.
+// The Go runtime makes its own calls when it starts, so tests distinguish the
+// calls by their size or by the process, not by their total.
 package traffic
 
 import (
@@ -22,24 +22,29 @@ import (
 	"strings"
 )
 
-// kinds lists what can be asked for. What a kind calls in the kernel is said at
-// its function.
+// kinds maps the kinds to their functions, whose comments name the calls in the
+// kernel.
 var kinds = map[string]func(*options) error{
 	"blocked":   blocked,
+	"commands":  commands,
 	"contained": contained,
 	"container": container,
 	"die":       die,
 	"dummy":     dummy,
 	"eagain":    eagain,
+	"ends":      ends,
 	"escapes":   escapes,
 	"exit":      exit,
 	"family":    family,
+	"heir":      heir,
 	"inherited": inherited,
 	"interrupt": interrupt,
+	"killed":    killed,
 	"open":      open,
 	"poll":      poll,
 	"read":      read,
 	"ready-fd":  readyFD,
+	"signalled": signalled,
 	"sleep":     sleep,
 	"sockopt":   sockopt,
 	"stat":      stat,
@@ -48,11 +53,15 @@ var kinds = map[string]func(*options) error{
 	"term":      term,
 	"threads":   threads,
 	"udp":       udp,
+	"udp6":      udp6,
+	"victims":   victims,
+	"splice":    splice,
 	"write":     write,
+	"seek":      seek,
 }
 
-// options are what all kinds share. A kind calls start when it is about to
-// make its calls.
+// options holds the options of all kinds. A kind calls start before it makes
+// its calls.
 type options struct {
 	n    int
 	size int
@@ -65,11 +74,11 @@ type options struct {
 	comm, cgroup string // see become
 	uid          int
 	hold         string // see family
-	ancestor     int    // of a process of family: its parent at first
+	ancestor     int    // for processes of family: the parent's id at the start
 }
 
-// Main runs the command and exits. The calls come from one thread unless the
-// kind is about threads.
+// Main runs the command and exits. One thread makes the calls, unless the kind
+// is about threads.
 func Main() {
 	LockThread()
 	if err := run(os.Args[1:]); err != nil {
@@ -104,11 +113,11 @@ func run(args []string) error {
 	return nil
 }
 
-// parse reads the options, which may stand before or after the argument.
+// parse parses the options, which may precede or follow the argument.
 func parse(args []string) (*options, error) {
 	var o options
 	flags := flag.NewFlagSet("traffic", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it
+	flags.SetOutput(io.Discard) // the returned error has the text
 	flags.IntVar(&o.n, "n", 1, "how many calls")
 	flags.IntVar(&o.size, "size", 64, "bytes in each call")
 	flags.StringVar(&o.file, "file", "", "file to use instead of the kind's own")

@@ -12,18 +12,19 @@ import (
 	"strings"
 )
 
-// keyring verifies what is downloaded; it comes with Debian's apt.
+// keyring verifies downloads. It is part of Debian's apt.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// apt runs apt on one suite with state of its own, so that neither the
-// machine's sources nor its package lists change and no root is needed.
+// apt runs apt on one suite with its own state, so that the machine's sources
+// and package lists do not change and no root is needed.
 type apt struct {
 	dir     string
 	options []string
 }
 
-// newApt downloads the suite's index into dir, from the machine's own mirror.
-func newApt(ctx context.Context, dir, suite string) (*apt, error) {
+// newApt downloads the index of the suite for an architecture into dir, from the
+// machine's own mirror.
+func newApt(ctx context.Context, dir, suite string, arch Arch) (*apt, error) {
 	mirror, err := debianMirror(ctx)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func newApt(ctx context.Context, dir, suite string) (*apt, error) {
 			return nil, err
 		}
 	}
-	source := fmt.Sprintf("deb [arch=amd64 targets=Packages signed-by=%s] %s %s main\n", keyring, mirror, suite)
+	source := fmt.Sprintf("deb [arch=%s targets=Packages signed-by=%s] %s %s main\n", arch, keyring, mirror, suite)
 	if err := os.WriteFile(filepath.Join(dir, "sources.list"), []byte(source), 0o644); err != nil {
 		return nil, err
 	}
@@ -45,16 +46,16 @@ func newApt(ctx context.Context, dir, suite string) (*apt, error) {
 		"-o", "Dir::Etc::sourceparts=-",
 		"-o", "Acquire::Languages=none",
 		"-o", "Acquire::Retries=3",
-		"-o", "APT::Architecture=amd64",
-		"-o", "APT::Sandbox::User=root", // the usual one may not enter dir
+		"-o", "APT::Architecture=" + string(arch),
+		"-o", "APT::Sandbox::User=root", // the default user may not be allowed to enter dir
 	}}
 	_, err = a.run(ctx, "apt-get", "--error-on=any", "update")
 	return a, err
 }
 
-// debianMirror returns the mirror that the machine's apt is set up for.
+// debianMirror returns the mirror in the configuration of the machine's apt.
 func debianMirror(ctx context.Context) (string, error) {
-	// The release files are not asked for: a fresh container has none.
+	// It does not ask for the release files, because a fresh container has none.
 	out, err := output(exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info",
 		"--format", "$(REPO_URI)", "Created-By: Packages"))
 	if err != nil {
@@ -74,8 +75,8 @@ func (a *apt) packages(ctx context.Context, prefix string) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// kernel downloads and unpacks the kernel and returns a directory with just
-// what Kernel.Dir holds.
+// kernel downloads and unpacks the kernel and returns a directory with only the
+// files of Kernel.Dir.
 func (a *apt) kernel(ctx context.Context, release string, packages []string) (string, error) {
 	root, err := a.unpack(ctx, kernelPackages(release, packages))
 	if err != nil {
@@ -85,7 +86,7 @@ func (a *apt) kernel(ctx context.Context, release string, packages []string) (st
 	return kept, keep(ctx, root, kept)
 }
 
-// unpack downloads packages and returns the directory in which their files are.
+// unpack downloads packages and returns the directory with their files.
 func (a *apt) unpack(ctx context.Context, packages []string) (string, error) {
 	if _, err := a.run(ctx, "apt-get", append([]string{"download"}, packages...)...); err != nil {
 		return "", err

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Busybox returns a static program that is a shell and its usual commands, of
-// Debian's stable suite. It is fetched once.
+// Busybox returns the path of a static program that is a shell with its usual
+// commands, from Debian's stable suite. It fetches the program once.
 func (c Cache) Busybox(ctx context.Context) (string, error) {
 	program := filepath.Join(c.Dir, "busybox")
 	if _, err := os.Stat(program); err == nil {
@@ -21,7 +21,7 @@ func (c Cache) Busybox(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
-	a, err := newApt(ctx, tmp, "stable")
+	a, err := newApt(ctx, tmp, "stable", AMD64)
 	if err != nil {
 		return "", err
 	}

@@ -11,27 +11,29 @@ import (
 	"time"
 )
 
-// A Kernel is one that has been unpacked.
+// A Kernel is an unpacked kernel.
 type Kernel struct {
 	Release string // as uname -r prints it
+	Arch    Arch
 	Dir     string // holds vmlinuz and NAME.ko for the modules that tests load
 }
 
 // A Cache keeps unpacked kernels:
 //
-//	RELEASE/vmlinuz, RELEASE/NAME.ko   complete from the moment it is there
-//	SUITE                              the release last chosen; its age says when apt was asked
+//	RELEASE/vmlinuz, RELEASE/NAME.ko   complete as soon as the directory exists
+//	SUITE-ARCH                         the release last chosen; its age says when apt was asked
 //
 // Several processes may share one.
 type Cache struct {
 	Dir string
 }
 
-// refresh is how long a suite's choice of kernel stands before apt is asked again.
+// refresh is how long a suite's choice of kernel is valid before apt is asked
+// again.
 const refresh = 24 * time.Hour
 
-// NewCache returns the user's cache. A user without a home directory has one
-// among the temporary files.
+// NewCache returns the user's cache, or one in the directory for temporary
+// files if the user has no home directory.
 func NewCache() Cache {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -41,8 +43,8 @@ func NewCache() Cache {
 	return Cache{Dir: filepath.Join(dir, "ksnoop", "kernels", strings.Join(modules, "+"))}
 }
 
-// Kernel returns the suite's kernel, fetched by apt at most once a day. When
-// apt has no answer, the one from an earlier day serves.
+// Kernel returns the suite's kernel. It asks apt at most once a day. If apt
+// fails, it returns the kernel from an earlier day.
 func (c Cache) Kernel(ctx context.Context, s Suite) (Kernel, error) {
 	cached, age, err := c.lookup(s)
 	if err == nil && age < refresh {
@@ -55,12 +57,13 @@ func (c Cache) Kernel(ctx context.Context, s Suite) (Kernel, error) {
 	case err == nil:
 		return cached, c.choose(s, cached.Release)
 	}
-	return Kernel{}, fmt.Errorf("fetch a kernel from %s: %w", s.Name, fetchErr)
+	return Kernel{}, fmt.Errorf("fetch a kernel for %s from %s: %w", s.Arch, s.Name, fetchErr)
 }
 
-// lookup returns the kernel last chosen for the suite and how long ago that was.
+// lookup returns the kernel last chosen for the suite and how long ago that
+// was.
 func (c Cache) lookup(s Suite) (Kernel, time.Duration, error) {
-	path := filepath.Join(c.Dir, s.Name)
+	path := filepath.Join(c.Dir, s.choice())
 	release, err := os.ReadFile(path)
 	if err != nil {
 		return Kernel{}, 0, err
@@ -69,7 +72,7 @@ func (c Cache) lookup(s Suite) (Kernel, time.Duration, error) {
 	if err != nil {
 		return Kernel{}, 0, err
 	}
-	k := c.kernel(strings.TrimSpace(string(release)))
+	k := c.kernel(s, strings.TrimSpace(string(release)))
 	_, err = os.Stat(k.image())
 	return k, time.Since(stat.ModTime()), err
 }
@@ -85,10 +88,10 @@ func (c Cache) choose(s Suite, release string) error {
 	if err := errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), filepath.Join(c.Dir, s.Name))
+	return os.Rename(tmp.Name(), filepath.Join(c.Dir, s.choice()))
 }
 
-// fetch asks apt for the newest kernel and unpacks it unless it is there.
+// fetch asks apt for the newest kernel and unpacks it unless the cache has it.
 func (c Cache) fetch(ctx context.Context, s Suite) (Kernel, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return Kernel{}, err
@@ -98,7 +101,7 @@ func (c Cache) fetch(ctx context.Context, s Suite) (Kernel, error) {
 		return Kernel{}, err
 	}
 	defer os.RemoveAll(tmp)
-	a, err := newApt(ctx, tmp, s.Name)
+	a, err := newApt(ctx, tmp, s.Name, s.Arch)
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -110,7 +113,7 @@ func (c Cache) fetch(ctx context.Context, s Suite) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	k := c.kernel(release)
+	k := c.kernel(s, release)
 	if _, err := os.Stat(k.image()); err == nil {
 		return k, nil
 	}
@@ -118,22 +121,24 @@ func (c Cache) fetch(ctx context.Context, s Suite) (Kernel, error) {
 	if err != nil {
 		return Kernel{}, err
 	}
-	// The rename that loses a race against another process leaves an equal kernel there.
+	// If the rename loses a race against another process, an equal kernel is
+	// already there.
 	if err := os.Rename(unpacked, k.Dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return Kernel{}, err
 	}
 	return k, nil
 }
 
-func (c Cache) kernel(release string) Kernel {
-	return Kernel{Release: release, Dir: filepath.Join(c.Dir, release)}
+func (c Cache) kernel(s Suite, release string) Kernel {
+	return Kernel{Release: release, Arch: s.Arch, Dir: filepath.Join(c.Dir, release)}
 }
 
 func (k Kernel) image() string {
 	return filepath.Join(k.Dir, "vmlinuz")
 }
 
-// modules returns the kernel's modules, each to be found under /lib/modules in the guest.
+// modules returns the kernel's modules as files below /lib/modules in the
+// guest.
 func (k Kernel) modules() ([]File, error) {
 	paths, err := filepath.Glob(filepath.Join(k.Dir, "*.ko"))
 	var files []File

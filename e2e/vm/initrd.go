@@ -10,13 +10,14 @@ import (
 	"github.com/cavaliergopher/cpio"
 )
 
-// A File goes into the guest's initramfs, executable.
+// A File is an executable file of the guest's initramfs.
 type File struct {
-	Path   string // in the guest, without the leading slash
-	Source string // on the host
+	Path   string   // in the guest, without the leading slash
+	Source string   // on the host
+	Names  []string // more paths, as hard links
 }
 
-// writeInitrd writes an initramfs of the files and the directories above them. Its
+// writeInitrd writes an initramfs of the files and their parent directories. Its
 // bytes are a function of theirs: it has no times, and paths in order.
 func writeInitrd(name string, files []File) (err error) {
 	out, err := os.Create(name)
@@ -42,7 +43,7 @@ func writeInitrd(name string, files []File) (err error) {
 	return w.Close()
 }
 
-// writeDirs writes a directory after those above it.
+// writeDirs writes a directory after its parents.
 func writeDirs(w *cpio.Writer, dir string, made map[string]bool) error {
 	if made[dir] {
 		return nil
@@ -64,10 +65,18 @@ func writeFile(w *cpio.Writer, f File) error {
 	if err != nil {
 		return err
 	}
-	err = w.WriteHeader(&cpio.Header{Name: f.Path, Mode: cpio.TypeReg | 0o755, Size: stat.Size()})
-	if err != nil {
+	h := cpio.Header{Name: f.Path, Mode: cpio.TypeReg | 0o755, Size: stat.Size(), Links: 1 + len(f.Names)}
+	if err := w.WriteHeader(&h); err != nil {
 		return err
 	}
-	_, err = io.Copy(w, in)
-	return err
+	if _, err := io.Copy(w, in); err != nil {
+		return err
+	}
+	h.Size = 0 // the kernel finds the content by the inode that the writer has chosen
+	for _, h.Name = range f.Names {
+		if err := w.WriteHeader(&h); err != nil {
+			return err
+		}
+	}
+	return nil
 }

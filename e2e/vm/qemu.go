@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 )
 
-const qemu = "qemu-system-x86_64"
-
-// Check reports what this machine lacks for booting kernels, nil for nothing.
-func Check() error {
+// Check returns an error if this machine lacks something to boot kernels of the
+// architecture.
+func Check(a Arch) error {
 	if platform := runtime.GOOS + "/" + runtime.GOARCH; platform != "linux/amd64" {
 		return fmt.Errorf("booting kernels needs linux/amd64, this is %s", platform)
 	}
@@ -23,20 +23,28 @@ func Check() error {
 	if _, err := os.Stat(keyring); err != nil {
 		return fmt.Errorf("verifying kernels needs debian-archive-keyring: %w", err)
 	}
+	qemu, _ := a.qemu()
 	if _, err := exec.LookPath(qemu); err != nil && os.Geteuid() != 0 {
 		return fmt.Errorf("installing QEMU needs root: %w", err)
 	}
 	return nil
 }
 
-// QEMU returns the path of QEMU, which it installs if it is missing.
-func QEMU(ctx context.Context) (string, error) {
-	return Install(ctx, qemu, "qemu-system-x86")
+// QEMU returns the path of the architecture's QEMU, which it installs if it is
+// missing.
+func QEMU(ctx context.Context, a Arch) (string, error) {
+	program, pkg := a.qemu()
+	return Install(ctx, program, pkg)
 }
 
-// Install returns the path of a program, whose package it installs if it is
-// missing. That takes root.
+// installing is held while apt changes the machine: it does that once at a time.
+var installing sync.Mutex
+
+// Install returns the path of a program. If the program is missing, it installs
+// the package, which requires root.
 func Install(ctx context.Context, program, pkg string) (string, error) {
+	installing.Lock()
+	defer installing.Unlock()
 	path, err := exec.LookPath(program)
 	if err == nil || !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
 		return path, err

@@ -17,9 +17,9 @@ import (
 	"syscall"
 )
 
-// Run boots the machine and copies to output what the guest writes to its second
-// serial port. It returns nil if the guest ended with the status 0. Any other
-// error carries the kernel's messages.
+// Run boots the machine and copies what the guest writes to its second serial
+// port to output. It returns nil if the guest ended with status 0. Any other
+// error includes the kernel's messages.
 func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	dir, err := os.MkdirTemp("", "ksnoop-vm-")
 	if err != nil {
@@ -49,7 +49,8 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 }
 
 // runQEMU runs QEMU until it ends. If this program is killed, so is QEMU: the
-// signal comes when the thread that started it ends, hence the lock.
+// kernel sends the signal when the thread that started QEMU ends, so runQEMU
+// locks the thread.
 func runQEMU(cmd *exec.Cmd, output io.Writer) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -62,7 +63,7 @@ func runQEMU(cmd *exec.Cmd, output io.Writer) error {
 	return nil
 }
 
-// explain adds the kernel's messages to the reason why a run went wrong.
+// explain adds the kernel's messages to the reason why a run failed.
 func (m Machine) explain(reason error, dir string) error {
 	console, err := os.ReadFile(filepath.Join(dir, consoleFile))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Types returns a file with the kernel's BTF, which is beside its image from the
-// first time on.
+// Types returns the path of a file with the kernel's BTF. The first call writes
+// the file next to the kernel's image.
 func (k Kernel) Types() (string, error) {
 	name := filepath.Join(k.Dir, "btf")
 	if _, err := os.Stat(name); err == nil {
@@ -67,8 +67,8 @@ func readTypes(image []byte) ([]byte, error) {
 	return section.Data()
 }
 
-// payload is the compressed kernel in an image, without its size behind it
-// (Documentation/arch/x86/boot.rst).
+// payload returns the compressed kernel in an image, without the size that
+// follows it (Documentation/arch/x86/boot.rst).
 func payload(image []byte) ([]byte, error) {
 	const sectors, offset, length = 0x1f1, 0x248, 0x24c
 	if len(image) < length+4 || string(image[0x202:0x206]) != "HdrS" {
@@ -82,7 +82,7 @@ func payload(image []byte) ([]byte, error) {
 	return image[from:][:size-4], nil
 }
 
-// decompress knows what Debian compresses kernels with: lz4 up to 6.1, then
+// decompress supports the formats of Debian's kernels: lz4 up to 6.1, then
 // zstd.
 func decompress(data []byte) ([]byte, error) {
 	in := bytes.NewReader(data)

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// modules names the ones that tests load.
-var modules = []string{"dummy", "overlay"}
+// modules lists the modules that tests load.
+var modules = []string{"dummy", "loop", "overlay"}
 
-// keep copies the kernel image and the modules that tests load out of an
-// unpacked package.
+// keep copies the kernel image and the modules that tests load from an unpacked
+// package.
 func keep(ctx context.Context, root, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
@@ -39,9 +39,9 @@ func keep(ctx context.Context, root, to string) error {
 	return complete(to)
 }
 
-// keepModule moves a module and decompresses it: the guest has no program for
-// that, and kernels before 5.17 cannot. apt's own decompressor is there
-// wherever apt is, xz is not.
+// keepModule moves a module and decompresses it, because the guest has no
+// program for that, and kernels before 5.17 cannot do it. It uses apt's own
+// decompressor, which is present wherever apt is, unlike xz.
 func keepModule(ctx context.Context, path, compression, to string) error {
 	if compression == "" {
 		return os.Rename(path, to)
@@ -53,7 +53,7 @@ func keepModule(ctx context.Context, path, compression, to string) error {
 	return os.WriteFile(to, []byte(out), 0o644)
 }
 
-// complete verifies that everything wanted was in the package.
+// complete checks that the package had all files that are needed.
 func complete(dir string) error {
 	want := []string{"vmlinuz"}
 	for _, m := range modules {

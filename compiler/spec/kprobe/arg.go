@@ -10,13 +10,13 @@ import (
 // longestName is the kernel's limit for the name of an argument.
 const longestName = 32
 
-// reserved are the names of fields that the kernel's events have themselves.
+// reserved lists the names of the fields that every event of the kernel has.
 var reserved = []string{
 	"common_type", "common_flags", "common_preempt_count", "common_pid", "common_tgid",
 	"__probe_ip", "__probe_func", "__probe_ret_ip",
 }
 
-// args parses the arguments, one in each of these words.
+// args parses the arguments, one in each word.
 func (p *parser) args(words []spec.Span) error {
 	t := p.trace
 	for _, w := range words {
@@ -30,16 +30,16 @@ func (p *parser) args(words []spec.Span) error {
 		}
 		t.Items = append(t.Items, item)
 	}
-	if t.Probe.Kind == spec.Fprobe && mentionsReturn(t.Items) {
-		t.Probe.Return = true
+	if t.Line.Kind == spec.Fprobe && mentionsReturn(t.Items) {
+		t.Line.Return = true
 	}
 	if p.allArgs() {
-		return nil // as many as the function has
+		return nil // the number of arguments is that of the function
 	}
 	return t.CheckNames()
 }
 
-// mentionsReturn reports whether $retval is in one of the items.
+// mentionsReturn reports whether one of the items uses $retval.
 func mentionsReturn(items []*spec.Item) bool {
 	found := false
 	for _, item := range items {
@@ -83,7 +83,7 @@ func (p *parser) arg() (item *spec.Item, err error) {
 	return item, p.checkArg(item)
 }
 
-// argName parses NAME=, if there is one.
+// argName parses NAME=, which is optional.
 func (p *parser) argName() (id spec.Ident, err error) {
 	name, _, ok := strings.Cut(p.rest(), "=")
 	if !ok || strings.Contains(name, `\"`) {
@@ -94,8 +94,8 @@ func (p *parser) argName() (id spec.Ident, err error) {
 	switch {
 	case name == "":
 		return id, p.errorf(id.At, "a name is missing before '='")
-	case !isName(name):
-		return id, p.errorf(id.At, "%s is no name for an argument", spec.Quote(name)).
+	case !isIdentifier(name):
+		return id, p.errorf(id.At, "%s is not a name for an argument", spec.Quote(name)).
 			WithHint("a name has letters, digits and '_', and does not begin with a digit")
 	case len(name) > longestName:
 		return id, p.errorf(id.At, "a name of %d characters is longer than that of any argument in the kernel (%d)", len(name), longestName)
@@ -107,13 +107,13 @@ func (p *parser) argName() (id spec.Ident, err error) {
 	return id, nil
 }
 
-// badAfterArg refuses what stands behind a whole argument.
+// badAfterArg returns the error for unexpected text after a whole argument.
 func (p *parser) badAfterArg(item *spec.Item) error {
 	at, what := p.token()
 	_, all := item.Value.(*spec.AllArgs)
 	switch {
 	case all:
-		return p.errorf(at, "%s after '$arg*'", what).WithHint("it stands alone: the arguments have their own types")
+		return p.errorf(at, "%s after '$arg*'", what).WithHint("it is written alone: the arguments have their own types")
 	case p.has(")"):
 		return p.errorf(at, "')' without a '(' before it")
 	case item.Type != nil:
@@ -123,6 +123,6 @@ func (p *parser) badAfterArg(item *spec.Item) error {
 	case p.has("+"), p.has("-"), p.has("*"), p.has("&"):
 		return p.errorf(at, "there is no arithmetic").WithHint("memory at an offset is written +8(%%di)")
 	default:
-		return p.errorf(at, "%s after the value", what).WithHint("a type stands behind ':', the next argument behind a blank")
+		return p.errorf(at, "%s after the value", what).WithHint("a type comes after ':', the next argument after a blank")
 	}
 }

@@ -2,7 +2,7 @@ package kprobe
 
 import "github.com/ksnoop/ksnoop/compiler/spec"
 
-// checkArg refuses a type that the value cannot have.
+// checkArg refuses an item with a type that its value cannot have.
 func (p *parser) checkArg(item *spec.Item) error {
 	t := item.Type
 	if t == nil {
@@ -39,8 +39,8 @@ func inMemory(x spec.Expr) bool {
 	return false
 }
 
-// inRegister reports whether a value is a number for which there is no type in
-// BTF that could be one of a string.
+// inRegister reports whether a value is a number without a type in BTF. With a type
+// in BTF it could be a string.
 func inRegister(x spec.Expr) bool {
 	switch x.(type) {
 	case *spec.Register, *spec.StackSlot, *spec.StackPointer:

@@ -7,7 +7,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// constant parses what the field of a test is compared with.
+// constant parses the constant that the field of a predicate is compared with.
 func (p *parser) constant(item *spec.Item) (c spec.Constant, err error) {
 	start := p.pos
 	field := item.Value.(*spec.Field)
@@ -48,10 +48,10 @@ func (p *parser) quoted() (c spec.Constant, err error) {
 	return spec.Constant{Kind: spec.String, Str: id.Name}, nil
 }
 
-// isBare reports whether c may be in a string without quotes.
+// isBare reports whether c is allowed in a string without quotes.
 func isBare(c byte) bool { return !isBlank(c) && strings.IndexByte(`()&|"'`, c) < 0 }
 
-// bare parses a word: a string, or the name of a function.
+// bare parses a word without quotes: a string, or the name of a function.
 func (p *parser) bare(field *spec.Field) (c spec.Constant, err error) {
 	start := p.pos
 	id := p.run(isBare)
@@ -69,11 +69,11 @@ func (p *parser) bare(field *spec.Field) (c spec.Constant, err error) {
 	return spec.Constant{Kind: spec.String, Str: id.Name}, nil
 }
 
-// checkFunction refuses what is no name of a function.
+// checkFunction refuses a word that is not the name of a function.
 func (p *parser) checkFunction(id spec.Ident) error {
 	for i := range len(id.Name) {
 		if !isDotted(id.Name[i]) {
-			return p.errorf(id.At, "%s is no name of a function", spec.Quote(id.Name))
+			return p.errorf(id.At, "%s is not a name of a function", spec.Quote(id.Name))
 		}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (p *parser) integer() (c spec.Constant, err error) {
 	return c, nil
 }
 
-// mostCPUs is more than any kernel has.
+// mostCPUs bounds the number of a processor. No kernel has as many.
 const mostCPUs = 1 << 16
 
 // cpus parses CPUS{0-3,8}.
@@ -147,10 +147,10 @@ func (p *parser) cpu() (int, error) {
 	return int(n), nil
 }
 
-// checkPattern refuses what cannot stand behind a ~.
+// checkPattern refuses a constant that cannot follow a ~.
 func (p *parser) checkPattern(c spec.Constant) error {
 	if c.Kind != spec.String {
-		return nil // checkTest says what is wrong
+		return nil // checkPredicate says what is wrong
 	}
 	start := c.At.Start
 	if c.Text[0] == '"' || c.Text[0] == '\'' {

@@ -1,6 +1,6 @@
-// Package kprobe is the syntax of kprobe_events lines, the kernel's own
-// language for dynamic events, as it was in 2009 and as it is today. A line
-// becomes the same tree as a spec:
+// Package kprobe parses kprobe_events lines, the kernel's own language for dynamic
+// events, in the form of 2009 and in that of today. It returns the same tree as for
+// a spec:
 //
 //	trace, err := kprobe.Parse("p:open do_sys_openat2 dfd=$arg1 name=+0($arg2):ustring if dfd >= 0")
 //
@@ -27,10 +27,10 @@
 //	OP     = "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
 //	CONSTANT = [ "-" ] integer | STRING | word | "CPUS{" N [ "-" N ] { "," ... } "}"
 //
-// Blanks separate the parts of a line and stand nowhere else but in strings;
-// in a FILTER they are free. A string has no escapes. A ! belongs to the whole
-// comparison behind it, other than in a spec.
+// Blanks separate the parts of a line. Within a part they are allowed only in
+// strings and in the FILTER. A string has no escapes. A ! negates the whole
+// comparison after it, unlike in a spec.
 //
-// In a file, which may have specs between the lines, -:[GROUP/]EVENT takes an
-// earlier line back, see [ParseFile].
+// A file may have specs between the lines. In a file, -:[GROUP/]EVENT deletes an
+// earlier line, see [ParseFile].
 package kprobe

@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Every example of the reference is a line.
+// TestExamples checks that every example of the reference is a valid line.
 func TestExamples(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/kprobe-events.md")
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestExamples(t *testing.T) {
 	require.Equal(t, 22, total)
 }
 
-// The reference names all types and variables.
+// TestDocIsComplete checks that the reference names all types and variables.
 func TestDocIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/kprobe-events.md")
 	require.NoError(t, err)

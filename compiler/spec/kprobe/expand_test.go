@@ -33,8 +33,8 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// requireBound requires that every field names something, and an argument
-// before what all events have.
+// requireBound requires that every field refers to an item: to an argument if there
+// is one of its name, else to a field that all events have.
 func requireBound(t *testing.T, trace *spec.Trace) {
 	for _, item := range trace.AllItems() {
 		field, ok := item.Value.(*spec.Field)

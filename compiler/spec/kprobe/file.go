@@ -8,11 +8,11 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// ParseFile parses the text of a file, in which each line is a spec, a
-// kprobe_events line, or -:[GROUP/]EVENT, which takes back the earlier lines
-// with this event. A line with the event of an earlier one replaces it. What
-// follows a # is a comment. Traces of other files are taken for earlier lines.
-// All that is wrong is reported, with the name of the file and the number of
+// ParseFile parses the text of the file called name. Each line is a spec, a
+// kprobe_events line, or -:[GROUP/]EVENT, which deletes the earlier lines with this
+// event. A line with the event of an earlier line replaces that line. Text after a #
+// is a comment. The traces in earlier, from other files, count as earlier lines.
+// ParseFile returns all errors, joined, with the name of the file and the number of
 // the line.
 func ParseFile(name, text string, earlier ...*spec.Trace) ([]*spec.Trace, error) {
 	f := &file{slices.Clone(earlier)}
@@ -27,7 +27,7 @@ func ParseFile(name, text string, earlier ...*spec.Trace) ([]*spec.Trace, error)
 	return f.traces, errors.Join(errs...)
 }
 
-// file is what the lines so far have defined.
+// file has the traces of the lines so far.
 type file struct{ traces []*spec.Trace }
 
 // line parses a line.
@@ -68,7 +68,7 @@ func (f *file) add(line string, from spec.Source, probe bool) error {
 	return nil
 }
 
-// delete takes back what a line like -:GROUP/EVENT names.
+// delete deletes the traces that a line like -:GROUP/EVENT names.
 func (f *file) delete(line string) error {
 	if err := check(line); err != nil {
 		return err
@@ -92,12 +92,13 @@ func (f *file) delete(line string) error {
 	return nil
 }
 
-// is reports whether a trace is a probe with this event. No name is any.
+// is reports whether a trace is a probe with this event. An empty name matches any
+// name.
 func is(t *spec.Trace, group, event string) bool {
-	return t.Probe != nil && (group == "" || t.GroupName() == group) && (event == "" || t.EventName() == event)
+	return t.Line != nil && (group == "" || t.GroupName() == group) && (event == "" || t.EventName() == event)
 }
 
-// noEvent refuses to take back what is not there.
+// noEvent returns the error for a line that deletes an event that does not exist.
 func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 	at := spec.Span{Start: p.pos - len(event.Name), End: p.pos}
 	name := event.Name
@@ -108,7 +109,7 @@ func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 	err := p.errorf(at, "no earlier line has the event %s", spec.Quote(name))
 	events := func(yield func(string) bool) {
 		for _, t := range f.traces {
-			if t.Probe != nil && !yield(t.EventName()) {
+			if t.Line != nil && !yield(t.EventName()) {
 				return
 			}
 		}
@@ -119,8 +120,8 @@ func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 	return err
 }
 
-// uncomment cuts a comment off a line. A # in a string begins none; escapes
-// says whether a backslash does away with the meaning of a quote in it.
+// uncomment removes the comment from a line. A # in a string does not begin one. If
+// escapes is true, a backslash in a string escapes a quote.
 func uncomment(line string, escapes bool) string {
 	var quote byte
 	for i := 0; i < len(line); i++ {

@@ -2,7 +2,7 @@ package kprobe
 
 import "github.com/ksnoop/ksnoop/compiler/spec"
 
-// filter parses what stands behind the word if, up to the end of the line.
+// filter parses the filter after the word if, up to the end of the line.
 func (p *parser) filter(at spec.Span) (err error) {
 	p.open(at)
 	p.blanks()
@@ -10,15 +10,17 @@ func (p *parser) filter(at spec.Span) (err error) {
 		return err
 	}
 	if p.pos < p.end {
-		return p.badAfterTest("the end")
+		return p.badAfterTerm("the end")
 	}
 	return nil
 }
 
-// blanks moves to what follows. All methods for filters leave pos there.
+// blanks skips blanks. All methods for filters return with pos after the blanks
+// that follow what they parsed.
 func (p *parser) blanks() { p.run(isBlank) }
 
-// operator moves behind an operator and the blanks that follow it.
+// operator moves past an operator and the blanks after it. It returns false if
+// another token follows.
 func (p *parser) operator(text string) bool {
 	ok := p.accept(text)
 	if ok {
@@ -27,7 +29,7 @@ func (p *parser) operator(text string) bool {
 	return ok
 }
 
-// or parses tests of which one must hold.
+// or parses predicates joined by ||.
 func (p *parser) or() (spec.Cond, error) {
 	x, err := p.and()
 	for err == nil && p.operator("||") {
@@ -38,7 +40,7 @@ func (p *parser) or() (spec.Cond, error) {
 	return x, err
 }
 
-// and parses tests that must all hold.
+// and parses predicates joined by &&.
 func (p *parser) and() (spec.Cond, error) {
 	x, err := p.unary()
 	for err == nil && p.operator("&&") {
@@ -49,12 +51,12 @@ func (p *parser) and() (spec.Cond, error) {
 	return x, err
 }
 
-// unary parses a test, perhaps negated or in parentheses. A parenthesis behind
-// a ! is not counted: printing puts one there.
+// unary parses a predicate, which may be negated or in parentheses. A parenthesis after a
+// ! does not count for the limit of nesting because printing adds one there.
 func (p *parser) unary() (spec.Cond, error) {
 	not := p.has("!") && !p.has("!=")
 	if !not && !p.has("(") {
-		return p.test()
+		return p.term()
 	}
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -73,18 +75,18 @@ func (p *parser) unary() (spec.Cond, error) {
 	return &spec.Not{X: x, At: at}, err
 }
 
-// group parses tests in parentheses.
+// group parses predicates in parentheses.
 func (p *parser) group() (spec.Cond, error) {
 	p.operator("(")
 	x, err := p.or()
 	if err == nil && !p.operator(")") {
-		err = p.unclosedTest()
+		err = p.unclosedGroup()
 	}
 	return x, err
 }
 
-// test parses FIELD OP CONSTANT.
-func (p *parser) test() (spec.Cond, error) {
+// term parses FIELD OP CONSTANT.
+func (p *parser) term() (spec.Cond, error) {
 	field, err := p.field()
 	if err != nil {
 		return nil, err
@@ -103,10 +105,10 @@ func (p *parser) test() (spec.Cond, error) {
 		return nil, err
 	}
 	p.blanks()
-	return item, p.checkTest(item, field)
+	return item, p.checkPredicate(item, field)
 }
 
-// ops are the operators, longer ones before those that they begin with.
+// ops lists the operators. An operator comes before its own prefixes.
 var ops = []spec.Op{spec.Eq, spec.Ne, spec.Le, spec.Ge, spec.Lt, spec.Gt, spec.Mask, spec.Glob}
 
 // compare parses an operator.
@@ -122,7 +124,7 @@ func (p *parser) compare(field *spec.Field) (spec.Op, error) {
 	return 0, p.noOp(field)
 }
 
-// field parses a name and what it is taken as.
+// field parses a name and its suffix .function or .ustring.
 func (p *parser) field() (*spec.Field, error) {
 	id := p.run(isWord)
 	if id.Name == "" || isDigit(id.Name[0]) {
@@ -137,7 +139,7 @@ func (p *parser) field() (*spec.Field, error) {
 		}
 	}
 	p.blanks()
-	if p.allArgs() { // what else the event has is not yet known
+	if p.allArgs() { // the names of the other arguments are not yet known
 		f.Of = p.named(id.Name)
 		return f, nil
 	}
@@ -148,7 +150,7 @@ func (p *parser) field() (*spec.Field, error) {
 	return f, nil
 }
 
-// named returns the argument that is given this name; nil: none is.
+// named returns the argument called name, or nil.
 func (p *parser) named(name string) *spec.Item {
 	for _, item := range p.trace.Items {
 		if item.Name.Name == name {
@@ -158,7 +160,7 @@ func (p *parser) named(name string) *spec.Item {
 	return nil
 }
 
-// unknownField refuses a name that is no field here.
+// unknownField returns the error for a name that is not a field of this event.
 func (p *parser) unknownField(id spec.Ident) error {
 	switch id.Name {
 	case "common_type", "common_flags", "common_preempt_count", "common_tgid", "stacktrace", "STACKTRACE":

@@ -10,9 +10,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
-// FuzzParse: a refused line gives a [*spec.Error] with a place in the line. An
-// accepted one prints to a line that parses to the same tree and prints the
-// same again.
+// FuzzParse checks that the error for a refused line is a [*spec.Error] with a place
+// in the line, and that an accepted line prints as a line that parses to the same
+// tree and prints the same again.
 func FuzzParse(f *testing.F) {
 	for _, test := range refused {
 		f.Add(test.line)
@@ -34,7 +34,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzParseFile: what a file defines prints to a file that defines the same.
+// FuzzParseFile checks that the traces of a file print as a file with the same
+// traces.
 func FuzzParseFile(f *testing.F) {
 	f.Add("p:a vfs_read\n-:a\n# x\nvfs_read(count)\r\np:b vfs_read $arg* if x == 5 # y")
 	f.Add("p:a f \\\"#\" if comm == '#' # x\nf(a == \"\\\"#\", b == '#') # y")
@@ -45,7 +46,7 @@ func FuzzParseFile(f *testing.F) {
 		}
 		printed := ""
 		for _, trace := range traces {
-			if trace.Probe == nil && Is(trace.String()) {
+			if trace.Line == nil && Is(trace.String()) {
 				return // f if x, with a blank before the if
 			}
 			printed += trace.String() + "\n"

@@ -11,10 +11,10 @@ const mostActive = 4096
 
 // head parses the first word: the kind of probe and the name of the event.
 func (p *parser) head() error {
-	probe := p.trace.Probe
+	probe := p.trace.Line
 	switch kind := p.text[p.pos]; kind {
 	case 'p', 'r', 'f', 't':
-		probe.Kind = spec.ProbeKind(kind)
+		probe.Kind = spec.LineKind(kind)
 		probe.Return = probe.Kind == spec.Kretprobe
 		p.trace.Tracepoint = probe.Kind == spec.Tracepoint
 		p.pos++
@@ -34,28 +34,29 @@ func (p *parser) head() error {
 	}
 }
 
-// badKind refuses a line that begins with no letter for a probe.
+// badKind returns the error for a line that does not begin with the letter of a
+// kind of probe.
 func (p *parser) badKind() error {
 	switch at := p.at(p.end - p.pos); {
 	case p.has("-:"):
 		return p.errorf(at, "there is nothing to delete on a command line").
-			WithHint("-:EVENT takes back an earlier line of a file")
+			WithHint("-:EVENT removes an earlier line of a file")
 	case p.has("e:"), p.rest() == "e":
 		return p.errorf(at, "probes on events of other probes are not supported").
 			WithHint("trace the tracepoint or function itself: t:name sched_switch")
 	default:
-		return p.errorf(at, "%s is no kind of probe", spec.Quote(p.rest())).
+		return p.errorf(at, "%s is not a kind of probe", spec.Quote(p.rest())).
 			WithHint("a line begins with p, r, f or t, and ':' and a name for the event: p:name")
 	}
 }
 
-// maxActive parses the number of r8.
+// maxActive parses the number after r, as in r8.
 func (p *parser) maxActive() error {
 	number := p.run(isDigit)
 	if number.Name == "" {
 		return nil
 	}
-	if p.trace.Probe.Kind != spec.Kretprobe {
+	if p.trace.Line.Kind != spec.Kretprobe {
 		return p.errorf(number.At, "only r has a number of calls at once: r%s", number.Name)
 	}
 	n, err := spec.ParseUint(strings.TrimLeft(number.Name, "0"))
@@ -65,18 +66,18 @@ func (p *parser) maxActive() error {
 	if err != nil || n > mostActive {
 		return p.errorf(number.At, "%s calls at once are more than the limit (%d)", number.Name, mostActive)
 	}
-	p.trace.Probe.MaxActive = int(n)
+	p.trace.Line.MaxActive = int(n)
 	return nil
 }
 
 // eventName parses [GROUP/][EVENT].
 func (p *parser) eventName() error {
 	group, event, err := p.groupEvent()
-	p.trace.Probe.Group, p.trace.Probe.Event = group, event
+	p.trace.Line.Group, p.trace.Line.Event = group, event
 	return err
 }
 
-// groupEvent parses a name that fills the rest of the word.
+// groupEvent parses the rest of the word as [GROUP/][EVENT].
 func (p *parser) groupEvent() (group, event spec.Ident, err error) {
 	name := p.run(func(byte) bool { return true })
 	event = name
@@ -93,15 +94,15 @@ func (p *parser) groupEvent() (group, event spec.Ident, err error) {
 	return group, event, p.checkEvent(event, "an event", event.Name)
 }
 
-// checkEvent refuses what the kernel does not take for the name of an event,
-// or of a group. Plain is the name with what is allowed beyond an identifier
-// replaced.
+// checkEvent refuses a name that the kernel does not accept for an event or a group.
+// Plain is the name in which allowed characters are replaced that a C identifier
+// cannot have.
 func (p *parser) checkEvent(id spec.Ident, what, plain string) error {
 	switch {
 	case id.Name == "":
 		return p.errorf(id.At, "the name of %s is missing", what)
-	case !isName(plain):
-		return p.errorf(id.At, "%s is no name for %s", spec.Quote(id.Name), what).
+	case !isIdentifier(plain):
+		return p.errorf(id.At, "%s is not a name for %s", spec.Quote(id.Name), what).
 			WithHint("a name has letters, digits and '_', and does not begin with a digit")
 	case len(id.Name) > spec.LongestEvent:
 		return p.errorf(id.At, "a name of %d characters is longer than that of %s in the kernel (%d)",

@@ -34,7 +34,7 @@ func (p *parser) memoryAt() (spec.Expr, error) {
 	return p.members(&spec.Memory{X: a, At: p.from(start)})
 }
 
-// symbolOffset parses what stands behind a symbol: +N, -N or nothing.
+// symbolOffset parses the optional offset after a symbol: +N or -N.
 func (p *parser) symbolOffset() (int64, error) {
 	start := p.pos
 	neg := p.has("-") && !p.has("->")
@@ -81,10 +81,10 @@ func (p *parser) noParenthesis(offset spec.Span) error {
 	if p.pos == p.end {
 		return err.WithHint("write %s(%%di), or \\%s for the number", p.word(offset), p.word(offset))
 	}
-	return err.WithHint("what the offset is added to stands in parentheses: %s(%%di)", p.word(offset))
+	return err.WithHint("what the offset is added to is in parentheses: %s(%%di)", p.word(offset))
 }
 
-// checkAddress refuses what has no address in it.
+// checkAddress refuses a value that cannot be an address.
 func (p *parser) checkAddress(x spec.Expr) error {
 	if spec.FetchesText(x) {
 		return p.errorf(x.Span(), "%s is a string, not an address", spec.Quote(x.String()))
@@ -98,9 +98,9 @@ func (p *parser) unclosed() error {
 	case p.pos == p.end:
 		return p.errorf(at, "')' is missing")
 	case p.has(":"):
-		return p.errorf(at, "a type inside a value").WithHint("it stands behind the last ')'")
+		return p.errorf(at, "a type inside a value").WithHint("it comes after the last ')'")
 	case p.has("+"), p.has("-"), p.has("*"):
-		return p.errorf(at, "there is no arithmetic").WithHint("an offset stands before '(': +8(%%di)")
+		return p.errorf(at, "there is no arithmetic").WithHint("an offset comes before '(': +8(%%di)")
 	default:
 		return p.errorf(at, "expected ')', not %s", what)
 	}

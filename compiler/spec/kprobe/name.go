@@ -24,10 +24,10 @@ func (p *parser) name() (spec.Expr, error) {
 	return p.members(arg)
 }
 
-// wordOf2009 returns what a word meant in 2009, when lines were p or r; nil:
-// nothing. Today it is an argument's name first.
+// wordOf2009 returns the value that a word had in 2009, when there were only p and r
+// lines, or nil. Today a word is first of all the name of an argument.
 func (p *parser) wordOf2009(id spec.Ident) (spec.Expr, error) {
-	probe := p.trace.Probe
+	probe := p.trace.Line
 	if probe.Kind != spec.Kprobe && probe.Kind != spec.Kretprobe {
 		return nil, nil
 	}
@@ -48,8 +48,8 @@ func (p *parser) wordOf2009(id spec.Ident) (spec.Expr, error) {
 	return nil, nil
 }
 
-// numberOf2009 returns the argument aN, which was counted from 0. A number
-// that is too great leaves it a name.
+// numberOf2009 returns the argument aN, counted from 0. If the number is too great,
+// the word is a name.
 func (p *parser) numberOf2009(id spec.Ident, number string) (spec.Expr, error) {
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n >= mostNumber {
@@ -59,7 +59,7 @@ func (p *parser) numberOf2009(id spec.Ident, number string) (spec.Expr, error) {
 	return arg, p.atEntry(id.At)
 }
 
-// slotOf2009 returns the word sN of the stack.
+// slotOf2009 returns sN, a word of the stack.
 func (p *parser) slotOf2009(id spec.Ident, number string) (spec.Expr, error) {
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n > mostStack {
@@ -68,7 +68,7 @@ func (p *parser) slotOf2009(id spec.Ident, number string) (spec.Expr, error) {
 	return &spec.StackSlot{N: n, At: id.At}, nil
 }
 
-// members parses the members behind x: of an argument or the return value.
+// members parses the members after x, which is an argument or the return value.
 func (p *parser) members(x spec.Expr) (spec.Expr, error) {
 	for depth := 1; p.has("->") || p.has("."); depth++ {
 		if err := p.checkRecord(x, depth); err != nil {
@@ -91,7 +91,7 @@ func (p *parser) members(x spec.Expr) (spec.Expr, error) {
 	return x, nil
 }
 
-// checkRecord refuses members of what has no type.
+// checkRecord refuses members of a value that has no type.
 func (p *parser) checkRecord(x spec.Expr, depth int) error {
 	at := p.at(2)
 	if p.has(".") {

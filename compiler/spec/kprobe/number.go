@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// badNumber refuses what [spec.ParseUint] does, with its error.
+// badNumber returns the error for a number that [spec.ParseUint] refused with err.
 func (p *parser) badNumber(id spec.Ident, err error) error {
 	if errors.Is(err, strconv.ErrRange) {
 		return p.errorf(id.At, "%s is out of range", spec.Quote(id.Name)).
@@ -26,7 +26,7 @@ func (p *parser) badNumber(id spec.Ident, err error) error {
 	}
 }
 
-// number parses a number, which want describes.
+// number parses a number. Want describes it in error messages.
 func (p *parser) number(want string) (n uint64, err error) {
 	id := p.run(isWord)
 	if id.Name == "" {
@@ -39,7 +39,7 @@ func (p *parser) number(want string) (n uint64, err error) {
 	return n, nil
 }
 
-// signed parses a number behind a sign that begins at start.
+// signed parses a number after a sign. Start is the offset of the sign.
 func (p *parser) signed(start int, neg bool, want string) (n int64, err error) {
 	magnitude, err := p.number(want)
 	switch {

@@ -8,12 +8,12 @@ import (
 
 const (
 	longest  = 64 << 10 // bytes in a line
-	deepest  = 64       // parentheses and ! inside each other, and members
+	deepest  = 64       // nested parentheses and !, and members
 	mostArgs = 128      // as in the kernel
 )
 
-// Is reports whether a text is a kprobe_events line, not a spec: its first word
-// is a letter for the kind of probe, alone or with a colon and a name.
+// Is reports whether text is a kprobe_events line and not a spec: whether its first
+// word is the letter of a kind of probe, alone or with a colon and a name.
 func Is(text string) bool {
 	words := split(text)
 	if len(words) == 0 {
@@ -46,14 +46,14 @@ func Parse(line string) (*spec.Trace, error) {
 	if err := check(line); err != nil {
 		return nil, err
 	}
-	p := &parser{text: line, trace: &spec.Trace{Text: line, Probe: &spec.Probe{}}}
+	p := &parser{text: line, trace: &spec.Trace{Text: line, Line: &spec.Line{}}}
 	if err := p.line(split(line)); err != nil {
 		return nil, err
 	}
 	return p.trace, nil
 }
 
-// check refuses what no line can be.
+// check refuses text that cannot be a line.
 func check(line string) error {
 	if len(line) > longest {
 		return spec.Errorf(line[:longest], spec.Span{Start: longest, End: longest},
@@ -62,13 +62,13 @@ func check(line string) error {
 	return spec.CheckText(line)
 }
 
-// parser reads a line word by word. Each method is called with pos where what
-// it parses begins and leaves it behind the end.
+// parser reads a line word by word. Each method is called with pos at the beginning
+// of what it parses and returns with pos after the end.
 type parser struct {
 	text     string
 	trace    *spec.Trace
 	pos, end int // of the word, or of the filter
-	depth    int // what is open of parentheses and !
+	depth    int // number of open parentheses and !
 }
 
 // line parses a line of these words.
@@ -100,14 +100,14 @@ func (p *parser) line(words []spec.Span) error {
 func (p *parser) noPlace(words []spec.Span) error {
 	at := spec.Span{Start: words[0].End, End: words[0].End}
 	err := p.errorf(at, "the place of the probe is missing")
-	if p.trace.Probe.Kind == spec.Tracepoint {
+	if p.trace.Line.Kind == spec.Tracepoint {
 		return err.WithHint("name a tracepoint: %s sched_switch", p.word(words[0]))
 	}
 	return err.WithHint("name a function: %s vfs_read", p.word(words[0]))
 }
 
-// cutFilter cuts off the word if and what follows. As in C, a parenthesis may
-// stand right behind it.
+// cutFilter splits the words at the word if, and returns the place of the filter
+// after it. As in C, a parenthesis may directly follow the if.
 func cutFilter(text string, words []spec.Span) (args []spec.Span, filter *spec.Span) {
 	for i, w := range words {
 		word := text[w.Start:w.End]
@@ -118,8 +118,8 @@ func cutFilter(text string, words []spec.Span) (args []spec.Span, filter *spec.S
 	return words, nil
 }
 
-// enter goes one level down. The limit keeps recursion over the tree, here and
-// in whoever reads it, within bounds.
+// enter goes one level down. The limit bounds the recursion over the tree, here and
+// in other packages.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > deepest {
 		return p.errorf(p.at(1), "more than %d parentheses and '!' inside each other", deepest)

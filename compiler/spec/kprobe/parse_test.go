@@ -9,8 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// accepted are lines with their canonical form, their event and the names of
-// its fields.
+// accepted has lines with their canonical form, their event and the names of its
+// fields.
 var accepted = []struct{ line, canonical, event, fields string }{
 	// Kinds, events and places.
 	{"p vfs_read", "p vfs_read", "kprobes/p_vfs_read_0", ""},
@@ -148,10 +148,10 @@ func TestIs(t *testing.T) {
 func TestParseAny(t *testing.T) {
 	trace, err := ParseAny("p:x vfs_read $arg1")
 	require.NoError(t, err)
-	require.NotNil(t, trace.Probe)
+	require.NotNil(t, trace.Line)
 	trace, err = ParseAny("vfs_read(count)")
 	require.NoError(t, err)
-	require.Nil(t, trace.Probe)
+	require.Nil(t, trace.Line)
 	_, err = ParseAny("p:x vfs_read $ar1")
 	require.ErrorContains(t, err, "did you mean '$arg1'?")
 	_, err = ParseAny("vfs_read(count:y)")
@@ -173,7 +173,7 @@ func TestParseTree(t *testing.T) {
 	}
 	require.Equal(t, &spec.Trace{
 		Text:   text,
-		Probe:  &spec.Probe{Kind: spec.Kretprobe, Return: true, MaxActive: 8, Group: ident("g", 3), Event: ident("e", 5)},
+		Line:   &spec.Line{Kind: spec.Kretprobe, Return: true, MaxActive: 8, Group: ident("g", 3), Event: ident("e", 5)},
 		Module: ident("m", 7),
 		Func:   ident("f", 9),
 		Items: []*spec.Item{
@@ -221,7 +221,7 @@ func TestParseTree(t *testing.T) {
 	require.Equal(t, `!n2.function==g || comm~"x"`, source(trace.Cond))
 }
 
-// TestOldWords: what a word meant in 2009, where it meant anything.
+// TestOldWords checks the meaning that words had in 2009.
 func TestOldWords(t *testing.T) {
 	for _, test := range []struct {
 		line string
@@ -281,7 +281,7 @@ func TestParseLimits(t *testing.T) {
 	require.ErrorContains(t, err, "the line has 65538 bytes, the limit is 65536\n")
 }
 
-// TestParseLong: the time to parse and to print grows with the length alone.
+// TestParseLong checks that the time to parse and print is linear in the length.
 func TestParseLong(t *testing.T) {
 	const n = 2500
 	for _, line := range []string{

@@ -7,10 +7,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// longestSymbol is the kernel's limit, KSYM_NAME_LEN less the final 0.
+// longestSymbol is the kernel's limit: KSYM_NAME_LEN without the final NUL.
 const longestSymbol = 511
 
-// place parses the second word: where the probe is.
+// place parses the second word: the place of the probe.
 func (p *parser) place() error {
 	if err := p.returnSuffix(); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *parser) place() error {
 	return nil
 }
 
-// returnSuffix takes %return off the word.
+// returnSuffix removes %return from the end of the word.
 func (p *parser) returnSuffix() error {
 	i := strings.IndexByte(p.rest(), '%')
 	if i < 0 {
@@ -55,7 +55,7 @@ func (p *parser) returnSuffix() error {
 		return p.errorf(at, "a tracepoint returns nothing")
 	}
 	p.end = at.Start
-	p.trace.Probe.Return = true
+	p.trace.Line.Return = true
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (p *parser) returnSuffix() error {
 func (p *parser) address() error {
 	number := p.run(isWord)
 	n, err := spec.ParseUint(number.Name)
-	kind := p.trace.Probe.Kind
+	kind := p.trace.Line.Kind
 	switch {
 	case kind == spec.Fprobe, kind == spec.Tracepoint:
 		return p.errorf(number.At, "%c has a name, not an address", kind).WithHint("write p:NAME %s", number.Name)
@@ -76,7 +76,7 @@ func (p *parser) address() error {
 	case n == 0:
 		return p.errorf(number.At, "no function is at address 0")
 	}
-	p.trace.Probe.Address = n
+	p.trace.Line.Address = n
 	p.trace.Func.At = number.At
 	return nil
 }
@@ -85,7 +85,7 @@ func (p *parser) address() error {
 func (p *parser) symbol() error {
 	t := p.trace
 	in := isDotted
-	if t.Probe.Kind == spec.Fprobe {
+	if t.Line.Kind == spec.Fprobe {
 		in = isGlob
 	}
 	id := p.run(in)
@@ -101,12 +101,12 @@ func (p *parser) symbol() error {
 	case id.Name == "":
 		return p.noSymbol()
 	case isDigit(id.Name[0]):
-		return p.errorf(id.At, "%s is no name of a function", spec.Quote(id.Name)).
+		return p.errorf(id.At, "%s is not a name of a function", spec.Quote(id.Name)).
 			WithHint("a name does not begin with a digit")
 	case len(id.Name) > longestSymbol:
 		return p.errorf(id.At, "a name of %d characters is longer than any in the kernel (%d)", len(id.Name), longestSymbol)
-	case t.Tracepoint && !isName(id.Name):
-		return p.errorf(id.At, "%s is no name of a tracepoint", spec.Quote(id.Name)).WithHint("a tracepoint is named without its group")
+	case t.Tracepoint && !isIdentifier(id.Name):
+		return p.errorf(id.At, "%s is not a name of a tracepoint", spec.Quote(id.Name)).WithHint("a tracepoint is named without its group")
 	}
 	return p.checkGlob(id.Name, id.At.Start)
 }
@@ -118,7 +118,7 @@ func (p *parser) noSymbol() error {
 	return p.expected("a function")
 }
 
-// checkModule refuses what stands before a colon and is no module.
+// checkModule refuses a name before a colon that is not the name of a module.
 func (p *parser) checkModule(id spec.Ident) error {
 	for i := range len(id.Name) {
 		if !isWord(id.Name[i]) {
@@ -134,7 +134,7 @@ func (p *parser) checkModule(id spec.Ident) error {
 	return nil
 }
 
-// checkGlob refuses a malformed pattern, which begins at start.
+// checkGlob refuses a malformed pattern. Start is its offset.
 func (p *parser) checkGlob(pattern string, start int) error {
 	_, err := spec.ParseGlob(pattern)
 	if err, ok := err.(*spec.Error); ok {
@@ -144,9 +144,9 @@ func (p *parser) checkGlob(pattern string, start int) error {
 	return nil
 }
 
-// offset parses the number behind the plus sign of a place.
+// offset parses the number after the plus sign of a place.
 func (p *parser) offset() error {
-	probe := p.trace.Probe
+	probe := p.trace.Line
 	number := p.run(isWord)
 	n, err := spec.ParseUint(number.Name)
 	at := spec.Span{Start: number.At.Start - 1, End: number.At.End}
@@ -171,17 +171,17 @@ func (p *parser) offset() error {
 	return nil
 }
 
-// badPlace refuses what stands behind a place.
+// badPlace returns the error for an unexpected token after a place.
 func (p *parser) badPlace() error {
 	at, what := p.token()
 	switch {
 	case p.has(":"):
-		return p.errorf(at, "':' behind the function").WithHint("a place is a function, perhaps with its module: ext4:ext4_sync_file")
+		return p.errorf(at, "':' after the function").WithHint("a place is a function, perhaps with its module: ext4:ext4_sync_file")
 	case p.has("("):
-		return p.errorf(at, "'(' after the place").WithHint("arguments stand behind the place: p vfs_read count=$arg3")
+		return p.errorf(at, "'(' after the place").WithHint("arguments come after the place: p vfs_read count=$arg3")
 	case p.has("*"), p.has("?"), p.has("["):
 		return p.errorf(at, "a probe is at one place").WithHint("f takes patterns: f:NAME vfs_*")
 	default:
-		return p.errorf(at, "%s is no part of a place", what)
+		return p.errorf(at, "%s is not a part of a place", what)
 	}
 }

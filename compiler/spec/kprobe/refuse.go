@@ -6,10 +6,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// The refusals here are of filters: what is wrong where the parser cannot go
-// on.
+// The methods in this file return the errors for filters, at the place where the
+// parser cannot continue.
 
-// noField refuses what stands where a test begins.
+// noField returns the error for an unexpected token where a predicate is expected.
 func (p *parser) noField() error {
 	at, what := p.token()
 	switch {
@@ -19,13 +19,13 @@ func (p *parser) noField() error {
 		return p.errorf(at, "a filter tests the fields of the event, not %s", what).
 			WithHint("give the value a name and test this: p vfs_read len=$arg3 if len > 4096")
 	case isDigit(p.text[p.pos]), p.has(`"`), p.has("'"):
-		return p.errorf(at, "a constant where a field belongs").WithHint("the constant stands behind the operator: count > 5")
+		return p.errorf(at, "a constant where a field belongs").WithHint("the constant comes after the operator: count > 5")
 	default:
 		return p.errorf(at, "expected a field, not %s", what)
 	}
 }
 
-// before says what stands before the current position.
+// before returns a description of the text before the current position.
 func (p *parser) before() string {
 	text := strings.TrimRight(p.text[:p.pos], " \t\n\v\f\r")
 	for _, token := range []string{"if", "&&", "||", "(", "!"} {
@@ -36,13 +36,13 @@ func (p *parser) before() string {
 	return "here"
 }
 
-// badAs refuses what stands behind the dot of a field.
+// badAs returns the error for an unexpected token after the dot of a field.
 func (p *parser) badAs(f *spec.Field) error {
 	return p.errorf(f.As.At, "a field has no members").
 		WithHint("give the member a name and test this: p vfs_read flags=file->f_flags if flags & 2")
 }
 
-// noOp refuses what stands behind a field.
+// noOp returns the error for an unexpected token after a field.
 func (p *parser) noOp(f *spec.Field) error {
 	at, what := p.token()
 	err := p.errorf(at, "expected a comparison after '%s', not %s", f, what)
@@ -60,7 +60,7 @@ func (p *parser) noOp(f *spec.Field) error {
 	}
 }
 
-// noConstant refuses a word where a constant belongs.
+// noConstant returns the error for a word where a constant is expected.
 func (p *parser) noConstant(f *spec.Field) error {
 	at, what := p.token()
 	id := p.word(at)
@@ -69,17 +69,18 @@ func (p *parser) noConstant(f *spec.Field) error {
 		return p.errorf(at, "expected a constant, not %s", what)
 	case p.trace.FieldItem(spec.Ident{Name: id}) != nil:
 		return p.errorf(at, "a field is compared with a constant, not with another field")
-	case isName(id) && unknown(f):
-		return p.errorf(at, "%s is not a number", what).WithHint("strings stand in quotes: \"%s\"", id)
-	case isName(id):
-		return p.errorf(at, "%s is not a number, and '%s' is no string", what, f)
+	case isIdentifier(id) && unknown(f):
+		return p.errorf(at, "%s is not a number", what).WithHint("put strings in quotes: \"%s\"", id)
+	case isIdentifier(id):
+		return p.errorf(at, "%s is not a number, and '%s' is not a string", what, f)
 	default:
 		return p.errorf(at, "expected a constant, not %s", what)
 	}
 }
 
-// badAfterTest refuses what stands behind a test, where want belongs.
-func (p *parser) badAfterTest(want string) error {
+// badAfterTerm returns the error for an unexpected token after a predicate, where want is
+// expected.
+func (p *parser) badAfterTerm(want string) error {
 	at, what := p.token()
 	err := p.errorf(at, "expected '&&', '||' or %s, not %s", want, what)
 	switch word := p.word(at); {
@@ -98,10 +99,10 @@ func (p *parser) badAfterTest(want string) error {
 	}
 }
 
-// unclosedTest refuses what stands behind tests in parentheses.
-func (p *parser) unclosedTest() error {
+// unclosedGroup returns the error for an unexpected token after predicates in parentheses.
+func (p *parser) unclosedGroup() error {
 	if p.pos == p.end {
 		return p.errorf(p.at(0), "')' is missing")
 	}
-	return p.badAfterTest("')'")
+	return p.badAfterTerm("')'")
 }

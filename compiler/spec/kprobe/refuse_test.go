@@ -8,9 +8,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// refused is lines that are wrong, with all that their authors are told.
+// refused has invalid lines with the whole error message.
 var refused = []struct{ line, want string }{
-	// No kind of probe, or no place.
+	// The kind of probe or the place is missing.
 	{``, `
 the line is empty
   name a place, for example p vfs_read`},
@@ -18,12 +18,12 @@ the line is empty
 the line is empty
   name a place, for example p vfs_read`},
 	{`x vfs_read`, `
-'x' is no kind of probe
+'x' is not a kind of probe
   x vfs_read
   ^
   a line begins with p, r, f or t, and ':' and a name for the event: p:name`},
 	{`vfs_read`, `
-'vfs_read' is no kind of probe
+'vfs_read' is not a kind of probe
   vfs_read
   ^^^^^^^^
   a line begins with p, r, f or t, and ':' and a name for the event: p:name`},
@@ -31,7 +31,7 @@ the line is empty
 there is nothing to delete on a command line
   -:ev
   ^^^^
-  -:EVENT takes back an earlier line of a file`},
+  -:EVENT removes an earlier line of a file`},
 	{`e:x sched.sched_switch`, `
 probes on events of other probes are not supported
   e:x sched.sched_switch
@@ -72,7 +72,7 @@ the place of the probe is missing
      ^
   name a tracepoint: t:x sched_switch`},
 
-	// What stands before the place.
+	// The words before the place.
 	{`pp vfs_read`, `
 expected ':' and the event's name after 'p', not 'p'
   pp vfs_read
@@ -94,17 +94,17 @@ only r has a number of calls at once: r8
   r99999999999999999999 vfs_read
    ^^^^^^^^^^^^^^^^^^^^`},
 	{`p:1x vfs_read`, `
-'1x' is no name for an event
+'1x' is not a name for an event
   p:1x vfs_read
     ^^
   a name has letters, digits and '_', and does not begin with a digit`},
 	{`p:a-b vfs_read`, `
-'a-b' is no name for an event
+'a-b' is not a name for an event
   p:a-b vfs_read
     ^^^
   a name has letters, digits and '_', and does not begin with a digit`},
 	{`p:a/b/c vfs_read`, `
-'b/c' is no name for an event
+'b/c' is not a name for an event
   p:a/b/c vfs_read
       ^^^
   a name has letters, digits and '_', and does not begin with a digit`},
@@ -113,7 +113,7 @@ the name of a group is missing
   p:/x vfs_read
     ^`},
 	{`p:1g/x vfs_read`, `
-'1g' is no name for a group
+'1g' is not a name for a group
   p:1g/x vfs_read
     ^^
   a name has letters, digits and '_', and does not begin with a digit`},
@@ -205,7 +205,7 @@ a tracepoint is named without its group
       ^^^^^
   leave out 'sched:'`},
 	{`t:x sched.sched_switch`, `
-'sched.sched_switch' is no name of a tracepoint
+'sched.sched_switch' is not a name of a tracepoint
   t:x sched.sched_switch
       ^^^^^^^^^^^^^^^^^^
   a tracepoint is named without its group`},
@@ -237,7 +237,7 @@ a module is missing before ':'
   p:x :ext4_sync_file
       ^`},
 	{`p:x ext4:a:b`, `
-':' behind the function
+':' after the function
   p:x ext4:a:b
             ^
   a place is a function, perhaps with its module: ext4:ext4_sync_file`},
@@ -246,7 +246,7 @@ a module is missing before ':'
   p:x ext.4:a
       ^^^^^`},
 	{`p:x ext4:9a`, `
-'9a' is no name of a function
+'9a' is not a name of a function
   p:x ext4:9a
            ^^
   a name does not begin with a digit`},
@@ -259,9 +259,9 @@ a probe is at one place
 '(' after the place
   p:x vfs_read(count)
               ^
-  arguments stand behind the place: p vfs_read count=$arg3`},
+  arguments come after the place: p vfs_read count=$arg3`},
 	{`p:x vfs_read;`, `
-';' is no part of a place
+';' is not a part of a place
   p:x vfs_read;
               ^`},
 	{`p:x @x`, `
@@ -283,12 +283,12 @@ a name is missing before '='
   p:x f =%di
         ^`},
 	{`p:x f 1a=%di`, `
-'1a' is no name for an argument
+'1a' is not a name for an argument
   p:x f 1a=%di
         ^^
   a name has letters, digits and '_', and does not begin with a digit`},
 	{`p:x f a-b=%di`, `
-'a-b' is no name for an argument
+'a-b' is not a name for an argument
   p:x f a-b=%di
         ^^^
   a name has letters, digits and '_', and does not begin with a digit`},
@@ -330,7 +330,7 @@ expected the name of a register after '%', not the end
 ',' after the value
   p:x f %di,%si
            ^
-  a type stands behind ':', the next argument behind a blank`},
+  a type comes after ':', the next argument after a blank`},
 	{`p:x f $`, `
 a name is missing after '$'
   p:x f $
@@ -375,7 +375,7 @@ $stack2049 is out of range
 a function has returned nothing where it begins
   p:x f $retval
         ^^^^^^^
-  write r instead of p, or '%return' behind the place`},
+  write r instead of p, or '%return' after the place`},
 	{`t:x sched_switch $retval`, `
 a tracepoint returns nothing
   t:x sched_switch $retval
@@ -396,17 +396,17 @@ f has no registers
                ^^^
   write p, or name arguments: $arg1`},
 	{`p:x f+4 $arg1`, `
-arguments are known where a function begins, not behind it
+arguments are known where a function begins, not after it
   p:x f+4 $arg1
           ^^^^^
   name the register that has the value here, or leave out '+4'`},
 	{`p:x f+4 count`, `
-arguments are known where a function begins, not behind it
+arguments are known where a function begins, not after it
   p:x f+4 count
           ^^^^^
   name the register that has the value here, or leave out '+4'`},
 	{`p:x f+4 a0`, `
-arguments are known where a function begins, not behind it
+arguments are known where a function begins, not after it
   p:x f+4 a0
           ^^
   name the register that has the value here, or leave out '+4'`},
@@ -433,7 +433,7 @@ a second '$arg*'
 '*' after '$arg*'
   p:x f $arg**
              ^
-  it stands alone: the arguments have their own types`},
+  it is written alone: the arguments have their own types`},
 
 	// Memory.
 	{`p:x f @`, `
@@ -467,7 +467,7 @@ expected an offset after '+', not '('
 expected '(' after the offset, not '%di'
   p:x f +8%di
           ^^^
-  what the offset is added to stands in parentheses: +8(%di)`},
+  what the offset is added to is in parentheses: +8(%di)`},
 	{`p:x f +8`, `
 expected '(' after the offset, not the end
   p:x f +8
@@ -494,12 +494,12 @@ a value is missing after '('
 a type inside a value
   p:x f +8(%di:u8)
               ^
-  it stands behind the last ')'`},
+  it comes after the last ')'`},
 	{`p:x f +8(%di+4)`, `
 there is no arithmetic
   p:x f +8(%di+4)
               ^
-  an offset stands before '(': +8(%di)`},
+  an offset comes before '(': +8(%di)`},
 	{`p:x f +9223372036854775808(%di)`, `
 '9223372036854775808' is out of range
   p:x f +9223372036854775808(%di)
@@ -514,7 +514,7 @@ there is no arithmetic
   p:x f +8(\"x")
            ^^^^`},
 
-	// Constants and what is no value.
+	// Constants, and words that are not values.
 	{`p:x f \`, `
 expected a number or a string after '\', not the end
   p:x f \
@@ -539,7 +539,7 @@ the string has no closing "
          ^^^^^^^^^^^^^^^^^^^^
   numbers with a sign go from -2^63 to 2^63-1`},
 	{`p:x f 5`, `
-'5' is a number alone
+'5' is only a number
   p:x f 5
         ^
   a constant is written \5, what is in memory @5`},
@@ -557,7 +557,7 @@ expected a value, not '*'
 expected a value, not '('
   p:x f (struct sock *)sk
         ^
-  an offset stands before '(': +0($arg1)`},
+  an offset comes before '(': +0($arg1)`},
 	{`p:x f a == 5`, `
 a name is missing before '='
   p:x f a == 5
@@ -566,17 +566,17 @@ a name is missing before '='
 expected a value, not '='
   p:x f a==5
           ^
-  a condition stands behind 'if': p vfs_read count=$arg3 if count > 4096`},
+  a condition comes after 'if': p vfs_read count=$arg3 if count > 4096`},
 	{`p:x f a && b`, `
 expected a value, not '&&'
   p:x f a && b
           ^^
-  a condition stands behind 'if': p vfs_read count=$arg3 if count > 4096`},
+  a condition comes after 'if': p vfs_read count=$arg3 if count > 4096`},
 	{`p:x f a, b`, `
 ',' after the value
   p:x f a, b
          ^
-  a type stands behind ':', the next argument behind a blank`},
+  a type comes after ':', the next argument after a blank`},
 	{`p:x f a+4`, `
 there is no arithmetic
   p:x f a+4
@@ -856,12 +856,12 @@ the event has no field 'cuont'
 a constant where a field belongs
   p:x f a=$arg1 if 4 == a
                    ^
-  the constant stands behind the operator: count > 5`},
+  the constant comes after the operator: count > 5`},
 	{`p:x f a=$arg1 if "x" == a`, `
 a constant where a field belongs
   p:x f a=$arg1 if "x" == a
                    ^
-  the constant stands behind the operator: count > 5`},
+  the constant comes after the operator: count > 5`},
 	{`p:x f a=$arg1 if $arg1 == 5`, `
 a filter tests the fields of the event, not '$arg1'
   p:x f a=$arg1 if $arg1 == 5
@@ -890,7 +890,7 @@ a field is compared with a constant, not with another field
 'foo' is not a number
   p:x f a=$arg1 if a == foo
                         ^^^
-  strings stand in quotes: "foo"`},
+  put strings in quotes: "foo"`},
 	{`p:x f a=$arg1 if a == *`, `
 expected a constant, not '*'
   p:x f a=$arg1 if a == *
@@ -967,7 +967,7 @@ no bit is set in 0, so the test never holds
 'a' is a string, and 5 is none
   p:x f a=+0(%di):string if a == 5
                                  ^
-  strings stand in quotes: a == "5"`},
+  put strings in quotes: a == "5"`},
 	{`p:x f a=+0(%di):string if a > "x"`, `
 'a' is a string, which has no order and no bits
   p:x f a=+0(%di):string if a > "x"
@@ -985,13 +985,13 @@ the '[' has no closing ']'
 'a' is an array, which cannot be compared
   p:x f a=+0(%di):u8[4] if a == 5
                            ^
-  fetch one element: its offset stands before '('`},
+  fetch one element: its offset comes before '('`},
 	{`p:x f a=+0(%di):symbol if a.function > vfs_read`, `
-a function is compared with == and != alone
+a function is only compared with == and !=
   p:x f a=+0(%di):symbol if a.function > vfs_read
                                        ^`},
 	{`p:x f a=+0(%di):u8 if a.function == vfs_read`, `
-'a' is no address of 64 bits
+'a' is not an address of 64 bits
   p:x f a=+0(%di):u8 if a.function == vfs_read
                         ^^^^^^^^^^`},
 	{`p:x f a=+0(%di):symbol if a.function == "vfs_read"`, `
@@ -999,18 +999,18 @@ a function is a name or an address, not "vfs_read"
   p:x f a=+0(%di):symbol if a.function == "vfs_read"
                                           ^^^^^^^^^^`},
 	{`p:x f a=+0(%di):symbol if a.function == vfs+read`, `
-'vfs+read' is no name of a function
+'vfs+read' is not a name of a function
   p:x f a=+0(%di):symbol if a.function == vfs+read
                                           ^^^^^^^^`},
 	{`p:x f a=+0(%di):string if a.ustring == "x"`, `
-'a' is no pointer of 64 bits
+'a' is not a pointer of 64 bits
   p:x f a=+0(%di):string if a.ustring == "x"
                             ^^^^^^^^^`},
 	{`p:x f a=$arg1 if a.ustring == 5`, `
 'a.ustring' is a string, and 5 is none
   p:x f a=$arg1 if a.ustring == 5
                                 ^
-  strings stand in quotes: a.ustring == "5"`},
+  put strings in quotes: a.ustring == "5"`},
 
 	// Processors, and fields of all events.
 	{`p:x f if cpu & CPUS{}`, `
@@ -1037,7 +1037,7 @@ no kernel has a processor 99999
 processors have no order and no pattern
   p:x f a=%di if a > CPUS{1}
                    ^
-  whether the field is one of them is asked with '&'`},
+  use '&' to ask whether the field is one of them`},
 	{`p:x f if common_type == 5`, `
 'common_type' is not recorded
   p:x f if common_type == 5
@@ -1085,20 +1085,20 @@ a filter tests the fields of the event, not '%di'
                    ^^^
   give the value a name and test this: p vfs_read len=$arg3 if len > 4096`},
 
-	// What else may stand in a wrong place.
+	// Other words at wrong places.
 	{`p:x f a=$arg1 if a == [x]`, `
 expected a constant, not '['
   p:x f a=$arg1 if a == [x]
                         ^`},
 	{`p:x f a=%di if a == foo`, `
-'foo' is not a number, and 'a' is no string
+'foo' is not a number, and 'a' is not a string
   p:x f a=%di if a == foo
                       ^^^`},
 	{`p:x f $arg* if a == foo`, `
 'foo' is not a number
   p:x f $arg* if a == foo
                       ^^^
-  strings stand in quotes: "foo"`},
+  put strings in quotes: "foo"`},
 	{`p:x f if cpu ~ CPUS{1}`, `
 'cpu' is a number, and '~' is for strings
   p:x f if cpu ~ CPUS{1}
@@ -1167,7 +1167,7 @@ expected a value, not '&'
 expected a value, not '!'
   p:x f !x
         ^
-  a condition stands behind 'if': p vfs_read count=$arg3 if count > 4096`},
+  a condition comes after 'if': p vfs_read count=$arg3 if count > 4096`},
 	{`p:x f 'x'`, `
 a string without '\' before it
   p:x f 'x'
@@ -1181,9 +1181,9 @@ a value is missing after '('
 expected a value, not '('
   p:x f +0((x))
            ^
-  an offset stands before '(': +0($arg1)`},
+  an offset comes before '(': +0($arg1)`},
 	{`p:x f+4:x`, `
-':' behind the function
+':' after the function
   p:x f+4:x
          ^
   a place is a function, perhaps with its module: ext4:ext4_sync_file`},
@@ -1211,11 +1211,11 @@ expected '&&', '||' or ')', not '#'
                          ^^
   a number with a sign has the type s64, or s32 if it is an int`},
 	{`p:x f if comm.function == x`, `
-'comm' is no address of 64 bits
+'comm' is not an address of 64 bits
   p:x f if comm.function == x
            ^^^^^^^^^^^^^`},
 	{`p:x f if comm.ustring == x`, `
-'comm' is no pointer of 64 bits
+'comm' is not a pointer of 64 bits
   p:x f if comm.ustring == x
            ^^^^^^^^^^^^`},
 	{`p:x f if cpu ~ x`, `

@@ -8,7 +8,7 @@ import (
 
 const digits = "0123456789"
 
-// split cuts a line into words. There may be blanks in a string, \"a b".
+// split splits a line into words. Strings such as \"a b" may have blanks.
 func split(text string) []spec.Span {
 	var words []spec.Span
 	for at := 0; at < len(text); {
@@ -23,7 +23,7 @@ func split(text string) []spec.Span {
 	return words
 }
 
-// wordEnd returns where the word at a place ends.
+// wordEnd returns the offset of the end of the word at an offset.
 func wordEnd(text string, at int) int {
 	for at < len(text) && !isBlank(text[at]) {
 		if !strings.HasPrefix(text[at:], `\"`) {
@@ -44,13 +44,13 @@ func (p *parser) open(w spec.Span) { p.pos, p.end = w.Start, w.End }
 
 func (p *parser) word(w spec.Span) string { return p.text[w.Start:w.End] }
 
-// rest is what has not been read of the word.
+// rest returns the unread part of the word.
 func (p *parser) rest() string { return p.text[p.pos:p.end] }
 
-// has reports whether the rest begins with this.
+// has reports whether the rest begins with prefix.
 func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.rest(), prefix) }
 
-// accept moves behind this, if the rest begins with it.
+// accept moves past prefix if the rest begins with it, and reports whether it does.
 func (p *parser) accept(prefix string) bool {
 	ok := p.has(prefix)
 	if ok {
@@ -59,7 +59,7 @@ func (p *parser) accept(prefix string) bool {
 	return ok
 }
 
-// run moves on as long as in holds, and returns what it was.
+// run moves past the bytes for which in returns true, and returns them.
 func (p *parser) run(in func(byte) bool) spec.Ident {
 	start := p.pos
 	for p.pos < p.end && in(p.text[p.pos]) {
@@ -68,16 +68,16 @@ func (p *parser) run(in func(byte) bool) spec.Ident {
 	return spec.Ident{Name: p.text[start:p.pos], At: p.from(start)}
 }
 
-// from is the place from start to the current position.
+// from returns the place from start to the current position.
 func (p *parser) from(start int) spec.Span { return spec.Span{Start: start, End: p.pos} }
 
-// at is the place of the next n bytes.
+// at returns the place of the next n bytes.
 func (p *parser) at(n int) spec.Span {
 	return spec.Span{Start: p.pos, End: min(p.pos+n, p.end)}
 }
 
-// token returns what stands at the current position and what to call it: a
-// name or a number, perhaps with what marks it, an operator or another
+// token returns the place of the next token and its name in messages. A token is a
+// name or a number, which may have a mark such as $ before it, an operator or another
 // character.
 func (p *parser) token() (at spec.Span, what string) {
 	ahead := *p
@@ -96,12 +96,18 @@ func (p *parser) token() (at spec.Span, what string) {
 	return at, spec.Quote(p.word(at))
 }
 
-// expected refuses what stands at the current position.
+// expected returns the error for an unexpected token where what is expected. As errorf, it
+// is not inlined.
+//
+//go:noinline
 func (p *parser) expected(what string) *spec.Error {
 	at, found := p.token()
 	return p.errorf(at, "expected %s, not %s", what, found)
 }
 
+// errorf returns an error at a place of the line. It is not inlined: errors are rare, and the places of them many.
+//
+//go:noinline
 func (p *parser) errorf(at spec.Span, format string, args ...any) *spec.Error {
 	return spec.Errorf(p.text, at, format, args...)
 }
@@ -112,8 +118,8 @@ func isWord(c byte) bool   { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c
 func isDotted(c byte) bool { return c == '.' || isWord(c) }
 func isGlob(c byte) bool   { return isDotted(c) || strings.IndexByte("*?[]!^-", c) >= 0 }
 
-// isName reports whether a text is a C identifier.
-func isName(text string) bool {
+// isName reports whether text is a C identifier.
+func isIdentifier(text string) bool {
 	if text == "" || isDigit(text[0]) {
 		return false
 	}

@@ -10,7 +10,8 @@ import (
 // mostElements is the kernel's limit for the length of an array.
 const mostElements = 64
 
-// otherTypes are names that people know for types.
+// otherTypes has common names of types that lines do not have, with the equivalent
+// types.
 var otherTypes = map[string]string{
 	"x": "x64", "hex": "x64", "ptr": "x64", "u": "u64", "d": "s64",
 	"int": "s32", "short": "s16", "long": "s64", "unsigned": "u32", "size_t": "u64", "ssize_t": "s64",
@@ -18,10 +19,10 @@ var otherTypes = map[string]string{
 	"uint8_t": "u8", "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "str": "string", "sym": "symbol",
 }
 
-// fetchType parses a type, behind the colon.
+// fetchType parses the type after a colon.
 func (p *parser) fetchType() (t *spec.FetchType, err error) {
 	start := p.pos
-	p.accept("%") // of %pd
+	p.accept("%") // as in %pd
 	p.run(isWord)
 	t = &spec.FetchType{Name: p.text[start:p.pos]}
 	switch {
@@ -59,7 +60,7 @@ func (p *parser) badType(id spec.Ident) error {
 	return err.WithHint("the types are %s, and bWIDTH@OFFSET/CONTAINER", strings.Join(spec.FetchTypes, " "))
 }
 
-// isBitfield reports whether a name begins the type of a bitfield.
+// isBitfield reports whether a name is the beginning of a bitfield's type.
 func isBitfield(name string) bool {
 	return len(name) > 1 && name[0] == 'b' && isDigit(name[1])
 }
@@ -90,7 +91,7 @@ func (p *parser) bitfield() (f spec.Bitfield, err error) {
 	return spec.Bitfield{Width: int(width), Offset: int(offset), Container: int(container)}, nil
 }
 
-// count parses the length of an array, behind the bracket.
+// count parses the length of an array, after the opening bracket.
 func (p *parser) count() (int, error) {
 	start := p.pos
 	n, err := p.number("the length of the array after '['")

@@ -31,7 +31,7 @@ func (p *parser) value() (spec.Expr, error) {
 	return nil, p.notValue()
 }
 
-// noValue refuses the end of something before it began.
+// noValue returns the error for an end where a value is expected.
 func (p *parser) noValue() error {
 	at, what := p.token()
 	switch {
@@ -44,11 +44,11 @@ func (p *parser) noValue() error {
 	}
 }
 
-// constantFirst refuses a constant without a backslash.
+// constantFirst returns the error for a constant without a backslash.
 func (p *parser) constantFirst() error {
 	at, what := p.token()
 	if isDigit(p.text[p.pos]) {
-		return p.errorf(at, "%s is a number alone", what).
+		return p.errorf(at, "%s is only a number", what).
 			WithHint("a constant is written \\%s, what is in memory @%s", p.word(at), p.word(at))
 	}
 	return p.errorf(at, "a string without '\\' before it").WithHint(`write \"text"`)
@@ -60,9 +60,9 @@ func (p *parser) notValue() error {
 	case p.has("*"):
 		return err.WithHint("what a pointer points to is written +0($arg1)")
 	case p.has("("):
-		return err.WithHint("an offset stands before '(': +0($arg1)")
+		return err.WithHint("an offset comes before '(': +0($arg1)")
 	case p.has("&&"), p.has("||"), p.has("!"), p.has("="), p.has("<"), p.has(">"):
-		return err.WithHint("a condition stands behind 'if': p vfs_read count=$arg3 if count > 4096")
+		return err.WithHint("a condition comes after 'if': p vfs_read count=$arg3 if count > 4096")
 	case p.has(","):
 		return err.WithHint("blanks separate the arguments")
 	case p.has("#"):
@@ -72,13 +72,14 @@ func (p *parser) notValue() error {
 	}
 }
 
-// register parses %NAME. Which there are is for the machine to say.
+// register parses %NAME. It accepts any name, since the registers depend on the
+// machine.
 func (p *parser) register() (spec.Expr, error) {
 	start := p.pos
 	p.pos++
 	id := p.run(isWord)
 	id.At = p.from(start)
-	switch kind := p.trace.Probe.Kind; {
+	switch kind := p.trace.Line.Kind; {
 	case id.Name == "":
 		return nil, p.expected("the name of a register after '%'")
 	case kind == spec.Fprobe:
@@ -89,7 +90,7 @@ func (p *parser) register() (spec.Expr, error) {
 	return p.members(&spec.Register{Name: id})
 }
 
-// variables are what may stand behind a $, as in hints.
+// variables lists the names after a $, for hints.
 var variables = []string{"arg1", "arg*", "stack", "stack0", "retval", "comm"}
 
 // variable parses $NAME.
@@ -128,7 +129,7 @@ func (p *parser) badVariable(id spec.Ident) error {
 	return err.WithHint("there are $%s", strings.Join(variables, " $"))
 }
 
-// everyArg parses $arg*, which has been read.
+// everyArg returns the value of $arg*, which has been read.
 func (p *parser) everyArg(at spec.Span) (spec.Expr, error) {
 	switch {
 	case p.depth > 0 || at.Start > 0 && p.text[at.Start-1] == '=':
@@ -143,7 +144,7 @@ func (p *parser) everyArg(at spec.Span) (spec.Expr, error) {
 // arguments.
 const mostNumber = 255
 
-// numbered parses $argN, which has been read.
+// numbered returns the value of $argN, which has been read.
 func (p *parser) numbered(id spec.Ident, number string) (spec.Expr, error) {
 	n, err := strconv.ParseUint(number, 10, 16)
 	switch {
@@ -161,33 +162,33 @@ func (p *parser) numbered(id spec.Ident, number string) (spec.Expr, error) {
 	return p.members(&spec.Builtin{Name: id})
 }
 
-// atEntry refuses an argument of the function elsewhere than at its beginning
-// or its return.
+// atEntry refuses an argument of the function if the probe is neither at its entry
+// nor at its return.
 func (p *parser) atEntry(at spec.Span) error {
-	if p.trace.Probe.Offset == 0 {
+	if p.trace.Line.Offset == 0 {
 		return nil
 	}
-	return p.errorf(at, "arguments are known where a function begins, not behind it").
-		WithHint("name the register that has the value here, or leave out '+%d'", p.trace.Probe.Offset)
+	return p.errorf(at, "arguments are known where a function begins, not after it").
+		WithHint("name the register that has the value here, or leave out '+%d'", p.trace.Line.Offset)
 }
 
-// result parses $retval, which has been read.
+// result returns the value of $retval, which has been read.
 func (p *parser) result(id spec.Ident) (spec.Expr, error) {
-	switch probe := p.trace.Probe; {
+	switch probe := p.trace.Line; {
 	case probe.Kind == spec.Tracepoint:
 		return nil, p.errorf(id.At, "a tracepoint returns nothing")
 	case !probe.Return && probe.Kind != spec.Fprobe:
 		return nil, p.errorf(id.At, "a function has returned nothing where it begins").
-			WithHint("write r instead of p, or '%%return' behind the place")
+			WithHint("write r instead of p, or '%%return' after the place")
 	}
 	return p.members(&spec.Builtin{Name: id})
 }
 
-// mostStack is the kernel's limit for the N of $stackN: so many words has a
-// stack of x86-64.
+// mostStack is the kernel's limit for the N of $stackN: the number of words in a
+// stack on x86-64.
 const mostStack = 2048
 
-// stack parses $stack or $stackN, which has been read.
+// stack returns the value of $stack or $stackN, which has been read.
 func (p *parser) stack(at spec.Span, number string) (spec.Expr, error) {
 	n, err := strconv.ParseUint(number, 10, 16)
 	switch {

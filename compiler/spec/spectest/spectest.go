@@ -1,5 +1,5 @@
-// Package spectest compares what was parsed, in tests of the packages that
-// parse.
+// Package spectest has helpers for the tests of the packages that parse specs and
+// kprobe_events lines.
 package spectest
 
 import (
@@ -9,18 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// printable is what an error may be made of.
+// printable matches the text of an error that is safe on a terminal.
 const printable = `^[ -~]+(\n[ -~]+)*$`
 
-// RequirePrintable fails a test if an error, or what is left of it, could do
-// something to a terminal.
+// RequirePrintable fails a test if the message of an error has characters that are
+// unsafe on a terminal.
 func RequirePrintable(t *testing.T, message string) {
 	t.Helper()
 	require.Regexp(t, printable, message)
 }
 
-// RequirePlace fails a test unless an error says what is wrong with the part
-// from start to end of a text.
+// RequirePlace fails a test unless err has a message that can be printed and its
+// place, from start to end, is in text.
 func RequirePlace(t *testing.T, err error, message, text string, start, end int) {
 	t.Helper()
 	require.NotEmpty(t, message)
@@ -30,8 +30,8 @@ func RequirePlace(t *testing.T, err error, message, text string, start, end int)
 	RequirePrintable(t, err.Error())
 }
 
-// Bare takes from a tree what its text looked like: the places and the constants
-// as written. It changes the tree, and returns it.
+// Bare removes from a tree all that depends on the form of its text: the places and
+// the written form of constants. It changes the tree and returns it.
 func Bare[T any](tree *T) *T {
 	strip(reflect.ValueOf(tree))
 	return tree

@@ -1,0 +1,100 @@
+package btfdump
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strconv"
+)
+
+// lines returns what a member of a record at depth has before its label, and after
+// its value. If it returns false, numbers are printed as everything else is.
+func (p *printer) lines(depth int, inArray bool) (before, after string, ok bool) {
+	o := &p.d.opts
+	switch {
+	case inArray || o.SkipNames || o.BigEndian || depth > indented:
+		return "", "", false
+	case o.Compact:
+		return "", ",", true
+	}
+	return p.d.indent[:len(o.Indent)*(o.IndentLevel+depth)], ",\n", true
+}
+
+// isNumber reports whether a value is printed as one number of up to 64 bits.
+func (o *op) isNumber() bool { return (o.kind == kindInt || o.kind == kindPointer) && o.size <= 8 }
+
+// numberLine prints a member that is a number, none of whose bytes is missing. Most
+// members are, and so a record takes half the time that it would with [printer.item].
+func (p *printer) numberLine(o *op, at int, before, after string) {
+	v := loadLittle(p.data[at : at+int(o.size)])
+	width := 8 * uint(o.size)
+	if o.width != 0 {
+		width = uint(o.width)
+		v = v >> o.shift & ones(width)
+	}
+	if v == 0 && !p.d.opts.EmitZeroes {
+		return
+	}
+	dst := append(append(p.dst, before...), o.label...)
+	switch {
+	case o.kind == kindPointer:
+		p.dst = dst
+		p.pointer(v, appendClean)
+		dst = p.dst
+	case o.width != 0 && !o.signed:
+		dst = appendHex(dst, v)
+	case o.signed:
+		dst = strconv.AppendInt(dst, int64(signExtend(v, width)), 10)
+	default:
+		dst = strconv.AppendUint(dst, v, 10)
+	}
+	p.dst = append(dst, after...)
+}
+
+// recordLine prints a member that is a record, none of whose bytes is missing, as
+// [printer.item] does.
+func (p *printer) recordLine(o *op, at, depth int, before, after string) {
+	if !p.d.opts.EmitZeroes && isZero(p.data[at:at+int(o.size)]) {
+		return
+	}
+	start := len(p.dst)
+	p.dst = append(append(p.dst, before...), o.label...)
+	if !p.record(o, at, depth, false) && !p.d.opts.EmitZeroes {
+		p.dst = p.dst[:start]
+		return
+	}
+	p.dst = append(p.dst, after...)
+}
+
+// loadLittle reads a number of up to 8 bytes.
+func loadLittle(b []byte) uint64 {
+	switch len(b) {
+	case 8:
+		return binary.LittleEndian.Uint64(b)
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	}
+	return load(b, false)
+}
+
+// appendHex appends a number as 0x and its digits.
+func appendHex(dst []byte, v uint64) []byte {
+	var text [18]byte
+	binary.BigEndian.PutUint64(text[2:], digitsOf(v>>32))
+	binary.BigEndian.PutUint64(text[10:], digitsOf(v&(1<<32-1)))
+	at := len(text) - (bits.Len64(v|1)+3)/4 - 2
+	text[at], text[at+1] = '0', 'x'
+	return append(dst, text[at:]...)
+}
+
+// digitsOf returns the eight hex digits of a 32-bit number, each in a byte.
+func digitsOf(v uint64) uint64 {
+	v = (v<<16 | v) & 0x0000ffff0000ffff
+	v = (v<<8 | v) & 0x00ff00ff00ff00ff
+	v = (v<<4 | v) & 0x0f0f0f0f0f0f0f0f
+	letters := (v + 0x0606060606060606) >> 4 & 0x0101010101010101
+	return v + 0x3030303030303030 + letters*('a'-'0'-10)
+}

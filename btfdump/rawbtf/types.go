@@ -1,0 +1,296 @@
+package rawbtf
+
+import (
+	"bytes"
+	"iter"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// Types is an index of BTF of which only a few types are used. Names are compared
+// in place, and a type is decoded when it is asked for.
+type Types struct {
+	wire *wire
+	base *Types // the types of the kernel, or nil if these are not a module's
+	// Decoded is the number of types whose fields were read.
+	Decoded int
+}
+
+// Field is a parameter, a member or an enumerator.
+type Field struct {
+	Name string
+	Type btf.TypeID // 0 if it is an enumerator
+}
+
+// Index returns an index of the types in raw, which it keeps. If raw is the BTF of
+// a module, base has the types of the kernel, else it is nil.
+func Index(raw []byte, base *Types) (*Types, error) {
+	w, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.index(nil); err != nil {
+		return nil, err
+	}
+	return &Types{wire: w, base: base}, nil
+}
+
+// baseTypes returns the number of types in the base, without void, and baseStrings
+// the number of bytes of its strings.
+func (t *Types) baseTypes() uint32 {
+	if t.base == nil {
+		return 0
+	}
+	return t.base.baseTypes() + uint32(len(t.base.wire.offsets)) - 1
+}
+
+func (t *Types) baseStrings() uint32 {
+	if t.base == nil {
+		return 0
+	}
+	return t.base.baseStrings() + uint32(len(t.base.wire.strings))
+}
+
+// text returns the name at an offset, or nil if the offset is out of range.
+func (t *Types) text(at uint32) []byte {
+	first := t.baseStrings()
+	if at < first {
+		return t.base.text(at)
+	}
+	return t.wire.text(at - first)
+}
+
+// at returns the bytes of a type from its header on and the BTF that it is in, or
+// nil if there is no such type.
+func (t *Types) at(id btf.TypeID) (raw []byte, in *Types) {
+	before := btf.TypeID(t.baseTypes())
+	if id <= before && t.base != nil {
+		return t.base.at(id)
+	}
+	if id == 0 || id-before >= btf.TypeID(len(t.wire.offsets)) {
+		return nil, nil
+	}
+	return t.wire.at(uint32(id - before)), t
+}
+
+// Kind returns the kind of a type, or 0 if it is void or there is no such type.
+func (t *Types) Kind(id btf.TypeID) Kind {
+	if raw, _ := t.at(id); raw != nil {
+		return kindOf(raw)
+	}
+	return 0
+}
+
+// Name returns the name of a type, or "" if it has none.
+func (t *Types) Name(id btf.TypeID) string {
+	raw, in := t.at(id)
+	if raw == nil {
+		return ""
+	}
+	return string(in.text(word(raw, 0)))
+}
+
+// Target returns the type that a type refers to: that a pointer points to, that a
+// typedef or a qualifier stands for, the prototype of a function, the result of a
+// prototype, or the type of a variable or of an array's elements. 0 means void.
+func (t *Types) Target(id btf.TypeID) btf.TypeID {
+	raw, _ := t.at(id)
+	switch {
+	case raw == nil:
+		return 0
+	case kindOf(raw) == Array:
+		return btf.TypeID(word(raw, typeHeader))
+	case layouts[kindOf(raw)].ref:
+		return btf.TypeID(word(raw, 8))
+	}
+	return 0
+}
+
+// maxNested is the greatest number of references that are followed in a row.
+const maxNested = 32
+
+// Underlying returns a type without typedefs, qualifiers and tags, or 0 if they
+// refer to each other.
+func (t *Types) Underlying(id btf.TypeID) btf.TypeID {
+	for range maxNested {
+		switch t.Kind(id) {
+		case Typedef, Volatile, Const, Restrict, TypeTag:
+			id = t.Target(id)
+		default:
+			return id
+		}
+	}
+	return 0
+}
+
+// Named returns an iterator over the types of these kinds whose names begin with
+// the prefix, in the order of the file. It skips types without a name and the
+// types of the base.
+func (t *Types) Named(prefix string, kinds ...Kind) iter.Seq2[btf.TypeID, string] {
+	var want uint32
+	for _, k := range kinds {
+		want |= 1 << k
+	}
+	return func(yield func(btf.TypeID, string) bool) {
+		before := t.baseTypes()
+		for i, at := range t.wire.offsets[1:] {
+			raw := t.wire.types[at:]
+			if want>>kindOf(raw)&1 == 0 {
+				continue
+			}
+			name, ok := t.beginning(word(raw, 0), prefix)
+			if ok && !yield(btf.TypeID(before+uint32(i)+1), string(name)) {
+				return
+			}
+		}
+	}
+}
+
+// beginning returns the name at an offset, and whether there is a name and it has
+// this prefix.
+func (t *Types) beginning(at uint32, prefix string) ([]byte, bool) {
+	in := t
+	for at < in.baseStrings() {
+		in = in.base
+	}
+	if at -= in.baseStrings(); at >= uint32(len(in.wire.strings)) {
+		return nil, false
+	}
+	text := in.wire.strings[at:]
+	if len(text) < len(prefix) || string(text[:len(prefix)]) != prefix {
+		return nil, false
+	}
+	text = text[:bytes.IndexByte(text, 0)]
+	return text, len(text) > 0
+}
+
+// Find returns the first type with this name and one of these kinds, or 0 if there
+// is none. It searches the types of a module before those of its base.
+func (t *Types) Find(name string, kinds ...Kind) btf.TypeID {
+	for id, have := range t.Named(name, kinds...) {
+		if have == name {
+			return id
+		}
+	}
+	if t.base != nil {
+		return t.base.Find(name, kinds...)
+	}
+	return 0
+}
+
+// Taking returns the functions with a parameter that points to a struct with this
+// name, in the order of the file, without those of the base.
+func (t *Types) Taking(name string) (funcs []btf.TypeID) {
+	known := map[btf.TypeID]bool{}
+	for id := range t.Named("", Func) {
+		if t.takes(t.Target(id), name, known) {
+			funcs = append(funcs, id)
+		}
+	}
+	return funcs
+}
+
+// takes reports whether a prototype has such a parameter. It keeps in known what the
+// types of parameters are.
+func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) bool {
+	raw, _ := t.at(proto)
+	if raw == nil || kindOf(raw) != FuncProto {
+		return false
+	}
+	l, n := shape(raw)
+	for i := range n {
+		param := btf.TypeID(word(raw, l.element(i)+4))
+		does, seen := known[param]
+		if !seen {
+			pointer := t.Underlying(param)
+			record := t.Underlying(t.Target(pointer))
+			does = t.Kind(pointer) == Pointer && t.Kind(record) == Struct && t.Name(record) == name
+			known[param] = does
+		}
+		if does {
+			return true
+		}
+	}
+	return false
+}
+
+// Fields returns the parameters of a prototype, the members of a record or the
+// enumerators of an enum.
+func (t *Types) Fields(id btf.TypeID) []Field {
+	raw, in := t.at(id)
+	if raw == nil {
+		return nil
+	}
+	l, n := shape(raw)
+	if !l.named {
+		return nil
+	}
+	t.Decoded++
+	fields := make([]Field, n)
+	for i := range n {
+		at := l.element(i)
+		fields[i].Name = string(in.text(word(raw, at)))
+		if len(l.refs) > 0 {
+			fields[i].Type = btf.TypeID(word(raw, at+4))
+		}
+	}
+	return fields
+}
+
+// maxRecords bounds the anonymous records in a record. In invalid BTF a record may
+// contain itself.
+const maxRecords = 200
+
+// Members returns the members of a struct or union, including those of its
+// anonymous records.
+func (t *Types) Members(id btf.TypeID) (members []Field) {
+	records := []btf.TypeID{id} // the loop appends the anonymous ones
+	for i := 0; i < len(records) && i < maxRecords; i++ {
+		id := t.Underlying(records[i])
+		if k := t.Kind(id); k != Struct && k != Union {
+			continue
+		}
+		for _, f := range t.Fields(id) {
+			if f.Name != "" {
+				members = append(members, f)
+			} else {
+				records = append(records, f.Type)
+			}
+		}
+	}
+	return members
+}
+
+// CName returns the C name of a type, shortened for people to read.
+func (t *Types) CName(id btf.TypeID) string {
+	stars, after := "", ""
+	for range maxNested {
+		name := t.Name(id)
+		switch t.Kind(id) {
+		case 0:
+			return strings.TrimSpace("void "+stars) + after
+		case Pointer:
+			stars = "*" + stars
+			id = t.Target(id)
+			continue
+		case Array:
+			after = "[]"
+			id = t.Target(id)
+			continue
+		case Volatile, Const, Restrict, TypeTag:
+			id = t.Target(id)
+			continue
+		case Struct, Forward:
+			name = strings.TrimSpace("struct " + name)
+		case Union:
+			name = strings.TrimSpace("union " + name)
+		case Enum, Enum64:
+			name = strings.TrimSpace("enum " + name)
+		case FuncProto:
+			name = "function"
+		}
+		return strings.TrimSpace(name+" "+stars) + after
+	}
+	return ""
+}

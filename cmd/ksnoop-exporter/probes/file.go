@@ -1,0 +1,81 @@
+// Package probes attaches the metric lines of probe files and reads what they count.
+package probes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+)
+
+// Read reads probe files. Lines other than metrics and requirements are for ksnoop
+// test, and do nothing here.
+func Read(files []string) ([]*suite.Suite, error) {
+	var all []*suite.Suite
+	var errs []error
+	taken := map[string]string{} // the line of each metric, by name
+	for _, name := range files {
+		text, err := readFile(name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s, err := suite.Parse(name, text)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, check(s, taken))
+		all = append(all, s)
+	}
+	return all, errors.Join(errs...)
+}
+
+// mostBytes is the largest size of a probe file.
+const mostBytes = 16 << 20
+
+func readFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("read the probe file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read the probe file: %w", err)
+	case len(text) > mostBytes:
+		return "", fmt.Errorf("read %s: a probe file has at most %d MB", name, mostBytes>>20)
+	}
+	return string(text), nil
+}
+
+// check refuses metrics that cannot be served.
+func check(s *suite.Suite, taken map[string]string) error {
+	if len(s.Metrics) == 0 {
+		return fmt.Errorf("%s has no metric: write a line like: metric reads vfs_read($comm, count()) table", s.File)
+	}
+	var errs []error
+	for _, m := range s.Metrics {
+		name, at := metricName(s, m), place(m.From)
+		if before := taken[name]; before != "" {
+			errs = append(errs, fmt.Errorf("%s: %s is the metric of %s, too: rename the suite or the metric", at, name, before))
+		}
+		taken[name] = at
+		if m.Scope != suite.System {
+			errs = append(errs, fmt.Errorf("%s: %s has the scope of a command, and the exporter starts none: leave the scope out", at, m.Name))
+		}
+		for _, t := range m.Path[len(m.Path)-1].AnyOf {
+			if _, err := lower(m.Kind, t); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s: %w", at, m.Name, err))
+				break
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func place(from spec.Source) string { return fmt.Sprintf("%s:%d", from.File, from.Line) }

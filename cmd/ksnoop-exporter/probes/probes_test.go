@@ -1,0 +1,127 @@
+package probes
+
+import (
+	"math"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// TestLower lists the specs by which metrics are counted.
+func TestLower(t *testing.T) {
+	for _, test := range []struct{ line, want string }{
+		{"vfs_read(count) sum", "vfs_read(sum(count))"},
+		{"vfs_read(count > 5) if $pid == 1 sum", "vfs_read(sum(count)) if count > 5 && $pid == 1"},
+		{"vfs_read(return > 0) histogram", "vfs_read(hist(return), sum(return)) if return > 0"},
+		{"vfs_read($duration) histogram", "vfs_read(hist($duration), sum($duration))"},
+		{"vfs_read($comm, hist(count), sum(count)) table", "vfs_read($comm, hist(count), sum(count))"},
+		{"vfs_read($comm, lhist(count, 0, 10, 5), count()) table", "vfs_read($comm, lhist(count, 0, 10, 5), count(), sum(count))"},
+		{"vfs_read() count", "vfs_read()"},
+		{"tp:a(x) => tp:b(hist($duration)) on x table", "tp:a(x) => tp:b(hist($duration), sum($duration)) on x"},
+	} {
+		s, err := suite.Parse("x", "ksnoop-probes 1\nsuite x\nmetric m "+test.line+"\n")
+		require.NoError(t, err, test.line)
+		lowered, err := lower(s.Metrics[0].Kind, s.Metrics[0].Path[0].AnyOf[0])
+		require.NoError(t, err, test.line)
+		require.Equal(t, test.want, lowered.String())
+	}
+}
+
+// TestNeverNegative lists the conditions by which a sum of signed values only grows.
+func TestNeverNegative(t *testing.T) {
+	for text, want := range map[string]bool{
+		"f(sum(return))":                             false,
+		"f(sum(return)) if return > 0":               true,
+		"f(sum(return)) if return >= 0 && $pid == 1": true,
+		"f(sum(return)) if return >= 0 || $pid == 1": false,
+		"f(sum(return)) if return > -1":              false,
+		"f(sum(return)) if return < 5":               false,
+		"f(sum(return)) if count > 0":                false,
+	} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err)
+		require.Equal(t, want, neverNegative(trace, "return"), text)
+	}
+}
+
+func value(name string, size uint32, encoding btf.IntEncoding) *compiler.Value {
+	return &compiler.Value{Name: name, Scalar: &compiler.Scalar{Bits: int(size) * 8, Signed: encoding == btf.Signed}}
+}
+
+// TestLabels lists the names of labels.
+func TestLabels(t *testing.T) {
+	for _, test := range []struct {
+		function bool
+		keys     []string
+		want     []string
+	}{
+		{false, []string{"$comm", "count"}, []string{"comm", "count"}},
+		{false, []string{"rq->q->disk->disk_name", "sk->__sk_common.skc_dport:be"}, []string{"disk_name", "skc_dport"}},
+		{false, []string{"prev->comm", "next->comm", "$pid"}, []string{"prev_comm", "next_comm", "pid"}},
+		{true, []string{"function", "le"}, []string{"function", "function_", "exported_le"}},
+		{false, []string{"flags & 3", "@jiffies"}, []string{"flags_3", "jiffies"}},
+		{false, []string{"(u32)x", "x"}, []string{"u32_x", "x"}},
+	} {
+		table := &runtime.Table{ByFunction: test.function}
+		for _, name := range test.keys {
+			table.Key = append(table.Key, &compiler.Value{Name: name})
+		}
+		require.Equal(t, test.want, labels(table))
+	}
+}
+
+// TestEdges verifies that all values up to an edge, and no others, are counted below it.
+func TestEdges(t *testing.T) {
+	unsigned := &compiler.Aggregate{Kind: compiler.Hist, Value: value("n", 8, 0)}
+	signed := &compiler.Aggregate{Kind: compiler.Hist, Value: value("n", 4, btf.Signed)}
+	duration := &compiler.Aggregate{Kind: compiler.Hist, Value: value("$duration", 8, 0)}
+	duration.Value.Base.Builtin = compiler.Duration
+	bucket := func(low, high int64, n uint64) runtime.Bucket {
+		return runtime.Bucket{From: runtime.NewInt(low), To: runtime.NewInt(high), Count: n}
+	}
+	n, upTo := cumulate(unsigned, []runtime.Bucket{bucket(0, 0, 1), bucket(1, 1, 2), bucket(4, 7, 4), bucket(1<<40, 1<<41-1, 8), bucket(4, 7, 16)})
+	require.Equal(t, uint64(31), n)
+	require.Len(t, upTo, largest+1)
+	for edge, want := range map[float64]uint64{0: 1, 1: 3, 3: 3, 7: 23, 15: 23, math.Exp2(largest) - 1: 23} {
+		require.Equal(t, want, upTo[edge], "le=%v", edge)
+	}
+	n, upTo = cumulate(signed, []runtime.Bucket{bucket(-8, -5, 3), bucket(-1, -1, 2), bucket(0, 0, 1)})
+	require.Equal(t, uint64(6), n)
+	require.Equal(t, uint64(5), upTo[-1])
+	require.Equal(t, uint64(6), upTo[0])
+	n, upTo = cumulate(duration, []runtime.Bucket{bucket(1, 1, 3), bucket(1024, 2047, 2), bucket(1<<37, 1<<38-1, 1)})
+	require.Equal(t, uint64(6), n)
+	require.Equal(t, uint64(3), upTo[1023.0/1e9])
+	require.Equal(t, uint64(5), upTo[2047.0/1e9])
+	require.Equal(t, uint64(5), upTo[float64(1<<slowest-1)/1e9])
+	require.Len(t, upTo, slowest-fastest+1)
+}
+
+// TestPartName lists the names of metrics.
+func TestPartName(t *testing.T) {
+	duration := value("$duration", 8, 0)
+	duration.Base.Builtin = compiler.Duration
+	bytes := value("msg->size", 8, 0)
+	for _, test := range []struct {
+		value   *compiler.Value
+		several bool
+		want    string
+	}{
+		{nil, false, "x"},
+		{nil, true, "x"},
+		{bytes, false, "x"},
+		{bytes, true, "x_msg_size"},
+		{duration, false, "x_seconds"},
+		{duration, true, "x_duration_seconds"},
+	} {
+		require.Equal(t, test.want, partName("x", &compiler.Aggregate{Value: test.value}, test.several))
+	}
+	s := &suite.Suite{Name: "tcp-retransmit"}
+	require.Equal(t, "ksnoop_tcp_retransmit_a_b", metricName(s, &suite.Metric{Name: "a.:b"}))
+}

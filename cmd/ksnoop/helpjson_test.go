@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// TestHelpJSON verifies that help --json describes all visible commands with all of their
+// visible options, or the topic alone, by the schema.
+func TestHelpJSON(t *testing.T) {
+	read := func(args ...string) (o helpObject) {
+		status, text, stderr := runLine(args...)
+		require.Zero(t, status, stderr)
+		require.NoError(t, fixture.Schema(t, "help").Lines(text))
+		require.Equal(t, 1, strings.Count(text, "\n"))
+		require.NoError(t, json.Unmarshal([]byte(text), &o))
+		return o
+	}
+	all := read("help", "--json")
+	app := newApp(&environment{})
+	require.Len(t, all.Commands, len(app.VisibleCommands()))
+	for i, c := range app.VisibleCommands() {
+		got := all.Commands[i]
+		require.Equal(t, c.Name, got.Name)
+		require.Len(t, got.Options, len(c.VisibleFlags()), c.Name)
+		for j, f := range c.VisibleFlags() {
+			require.Equal(t, f.Names()[0], got.Options[j].Name)
+			require.Equal(t, takesValue(f), got.Options[j].Value != "", "%s --%s", c.Name, f.Names()[0])
+			require.NotContains(t, got.Options[j].Usage, "`")
+		}
+	}
+	require.NotNil(t, all.Language)
+	trace := read("--json", "help", "trace")
+	require.Len(t, trace.Commands, 1)
+	require.Nil(t, trace.Language)
+	file := trace.Commands[0].Options[slices.IndexFunc(trace.Commands[0].Options, func(o optionObject) bool { return o.Name == "file" })]
+	require.True(t, file.Repeats)
+	require.Equal(t, "f", file.Short)
+	require.Equal(t, "FILE", file.Value)
+	spec := read("help", "spec", "--json")
+	require.Empty(t, spec.Commands)
+	require.NotNil(t, spec.Language)
+	status, _, stderr := runLine("help", "--json", "trcae")
+	require.Equal(t, 2, status)
+	require.Equal(t, "ksnoop: there is no command trcae: did you mean 'ksnoop help trace'?\n", stderr)
+}
+
+// TestStatuses verifies that the manual page has the same exit statuses.
+func TestStatuses(t *testing.T) {
+	var want []string
+	for _, s := range statuses {
+		want = append(want, strconv.Itoa(s.Status))
+	}
+	page, err := os.ReadFile(manual)
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), ".Sh EXIT STATUS\n")
+	section, _, _ = strings.Cut(section, ".El\n")
+	require.Equal(t, want, strings.Fields(strings.ReplaceAll(strings.Join(firstGroups(`(?m)^\.It ([0-9 ,]+)$`, section), " "), ",", " ")))
+}
+
+// TestLanguage verifies that the description of the language has all of its words, and
+// that all forms can be parsed.
+func TestLanguage(t *testing.T) {
+	forms := func(terms []languageTerm) (all []string) {
+		for _, term := range terms {
+			require.NotEmpty(t, term.Means, term.Form)
+			all = append(all, term.Form)
+		}
+		return all
+	}
+	var builtins, aggregates []string
+	for _, form := range forms(language.Builtins) {
+		builtins = append(builtins, strings.TrimSuffix(form[1:], "1"))
+	}
+	for _, form := range forms(language.Aggregates) {
+		name, _, _ := strings.Cut(form, "(")
+		aggregates = append(aggregates, name)
+	}
+	require.ElementsMatch(t, spec.Builtins, builtins)
+	require.ElementsMatch(t, spec.Aggregates, aggregates)
+	require.ElementsMatch(t, spec.Formats, forms(language.Formats))
+	require.Len(t, language.Comparison, int(spec.IsErr))
+	for _, tc := range []struct {
+		before, after string
+		terms         []languageTerm
+	}{
+		{"", "", language.Points}, {"", "", language.Examples}, {"f(", ")", language.Values}, {"f(", ")", language.Builtins},
+		{"f(x:", ")", language.Formats}, {"f(a ", " b)", language.Operators}, {"f(x == ", ")", language.Constants}, {"f(", ")", language.Aggregates},
+	} {
+		for _, form := range forms(tc.terms) {
+			_, err := spec.Parse(tc.before + form + tc.after)
+			require.NoError(t, err, form)
+		}
+	}
+	seen := map[spec.Op]bool{}
+	for _, form := range forms(language.Comparison) {
+		operand := map[string]string{"~": `"a*"`, "is-err": ""}[form]
+		if operand == "" && form != "is-err" {
+			operand = "1"
+		}
+		trace, err := spec.Parse("f(x " + form + " " + operand + ")")
+		require.NoError(t, err, form)
+		seen[trace.Items[0].Pred.Op] = true
+	}
+	require.Len(t, seen, int(spec.IsErr), "each comparison once")
+}
+
+// TestEveryCommandHasJSON verifies that all commands that print results can print them
+// as JSON.
+func TestEveryCommandHasJSON(t *testing.T) {
+	for _, c := range newApp(&environment{}).VisibleCommands() {
+		switch c.Name {
+		case "completion", "record": // prints a script; replay prints what record has written
+		case "help":
+			require.True(t, hasOption(c, "--json"))
+		default:
+			require.True(t, hasOption(c, "--output"), c.Name)
+			_, text, _ := runLine("help", c.Name)
+			require.Regexp(t, `(?m)^  -o, --output .*\bjson\b`, text, c.Name)
+		}
+	}
+}
+
+// TestErrorFormat verifies that errors are objects on request, wherever the option is
+// and whatever is wrong.
+func TestErrorFormat(t *testing.T) {
+	schema := fixture.Schema(t, "errors")
+	for _, tc := range []struct{ line, want string }{
+		{"--errors|json|vfs_read(count ==)", `{"type":"error","version":1,"status":2,"message":"a constant is missing after '=='","spec":"vfs_read(count ==)","start":17,"end":18}`},
+		{"compile|vfs_read|-Q|--errors=json", `{"type":"error","version":1,"status":2,"message":"compile has no option -Q: ksnoop compile --help lists them"}`},
+		{"--errors|json|help|trcae", `{"type":"error","version":1,"status":2,"message":"there is no command trcae: did you mean 'ksnoop help trace'?"}`},
+		{"--errors|json|--errors|text|help|trcae", "ksnoop: there is no command trcae: did you mean 'ksnoop help trace'?"},
+		{"--errors|jsno|help|trcae", `ksnoop: --errors is "jsno": did you mean "json"? it must be text or json`},
+		{"help|trcae|--errors", `ksnoop: --errors is "": it must be text or json`},
+		{"vfs_read|--errors|json|--|./no-such-program", `{"type":"error","version":1,"status":127,"message":"run ./no-such-program: no such file or directory"}`},
+	} {
+		words := strings.Split(tc.line, "|")
+		status, stdout, stderr := runLine(words...)
+		require.NotZero(t, status)
+		require.Empty(t, stdout)
+		require.Equal(t, tc.want+"\n", stderr, tc.line)
+		if strings.HasPrefix(stderr, "{") {
+			require.NoError(t, schema.Lines(stderr))
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// Package check finds out whether specs still fit kernels, and if not, why.
+package check
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+)
+
+// Options selects what is checked against which kernels, and how it is shown.
+type Options struct {
+	Specs                    target.Specs // Texts may be probe files
+	Watch                    []string     // memory to watch
+	Types, Symbols, Features []string
+	Output                   []string // FORMAT or FORMAT=FILE
+	Version                  string   // version of ksnoop
+}
+
+// Format returns the format that check prints by default.
+func Format() report.Format {
+	return report.Format{Name: "table", New: func(w io.Writer) report.Writer { return &table{w: w} }}
+}
+
+// Run checks all specs against one kernel after the other, so that only the types of
+// one are in memory at a time.
+func Run(o *Options, stdout io.Writer) error {
+	subjects, err := readSubjects(o)
+	if err != nil {
+		return err
+	}
+	kernels, err := openKernels(o)
+	if err != nil {
+		return err
+	}
+	out, err := report.Open(o.Output, Format(), stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	ok, err := checkAll(subjects, kernels, o.Version, out)
+	if err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	if !ok {
+		return exit.StatusError{Status: exit.Failure}
+	}
+	return nil
+}
+
+// checkAll reports whether every spec fits every kernel.
+func checkAll(subjects []*subject, kernels []*kernel, version string, out report.Writer) (ok bool, err error) {
+	suite := report.Suite{Name: "check", Results: len(subjects) * len(kernels), Fields: []report.Field{{Name: "ksnoop", Value: version}}}
+	if err := out.Begin(suite); err != nil {
+		return false, err
+	}
+	ok = true
+	for _, k := range kernels {
+		target, openErr := k.open(subjects)
+		for _, s := range subjects {
+			f := finding{reason: misfitUnknown}
+			if openErr != nil {
+				f.text = openErr.Error()
+			} else {
+				f = s.check(target, k.release)
+			}
+			r := f.result(s, k)
+			ok = ok && r.Status.OK()
+			if err := out.Result(r); err != nil {
+				return false, err
+			}
+		}
+	}
+	return ok, out.End()
+}

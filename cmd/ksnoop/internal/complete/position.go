@@ -1,0 +1,170 @@
+package complete
+
+import (
+	"strings"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+)
+
+// position is the place in a spec that is being typed.
+type position struct {
+	kind     placeKind
+	at       int         // offset of its beginning
+	name     string      // what has been typed of it
+	inList   bool        // not after "if"
+	operand  string      // value whose member, or constant, follows
+	arrow    bool        // "->" and not "."
+	typeKind rawbtf.Kind // struct, union or enum
+}
+
+type placeKind int
+
+const (
+	placeNone placeKind = iota
+	placeValue
+	placeMember
+	placeBuiltin
+	placeGlobal
+	placeFormat
+	placeType
+	placeConstant
+	placeIf
+)
+
+// findPosition returns the position at the end of a spec, whose target ends before
+// from.
+func findPosition(text string, from int) position {
+	p := position{at: len(text)}
+	if strings.Count(text[from:], `"`)%2 == 1 {
+		return p // inside a string
+	}
+	for p.at > from && term.IsNameByte(text[p.at-1]) {
+		p.at--
+	}
+	p.name = text[p.at:]
+	parens := strings.Count(text[from:], "(") - strings.Count(text[from:], ")")
+	before := strings.TrimRight(text[from:p.at], " \t")
+	p.inList = parens > 0 && !hasIf(text[from:p.at])
+	p.find(before, before == text[from:p.at], parens)
+	return p
+}
+
+// find examines the text before the position. adjacent is whether no blank is
+// between.
+func (p *position) find(before string, adjacent bool, parens int) {
+	operand := func(n int) string { return lastOperand(before[:len(before)-n]) }
+	switch {
+	case strings.HasSuffix(before, "->"):
+		p.kind, p.arrow, p.operand = placeMember, true, operand(2)
+	case strings.HasSuffix(before, "."):
+		p.kind, p.operand = placeMember, operand(1)
+	case strings.HasSuffix(before, "$") && adjacent:
+		p.kind = placeBuiltin
+	case strings.HasSuffix(before, "@") && adjacent:
+		p.kind = placeGlobal
+	case strings.HasSuffix(before, ":"):
+		p.kind = placeFormat
+	case strings.HasSuffix(before, "-") && adjacent:
+		p.at-- // of a negative constant
+		p.findConstant(strings.TrimRight(before[:len(before)-1], " \t"))
+	case p.findConstant(before):
+	case hasWord(before, "if"), hasWord(before, "on"), hasAnySuffix(before, "(", ",", "&&", "||", "!", "*"):
+		p.kind = placeValue
+	case recordKinds[lastWord(before)] != 0 && !adjacent:
+		p.kind, p.typeKind = placeType, recordKinds[lastWord(before)]
+	case strings.HasSuffix(before, ")") && adjacent:
+		p.kind = placeValue // a cast
+	case parens == 0 && !hasIf(before):
+		p.kind = placeIf
+	}
+}
+
+// findConstant reports whether a comparison is before the position.
+func (p *position) findConstant(before string) bool {
+	for _, op := range []string{"==", "!=", "<=", ">=", "<", ">", "&"} {
+		if rest, ok := strings.CutSuffix(before, op); ok && !strings.HasSuffix(before, "&&") {
+			p.kind, p.operand = placeConstant, lastOperand(rest)
+			return true
+		}
+	}
+	return false
+}
+
+// lastOperand returns the value at the end of a text, to which "->" and "." apply.
+func lastOperand(text string) string {
+	text = strings.TrimRight(text, " \t")
+	i := len(text)
+	for i > 0 {
+		switch c := text[i-1]; {
+		case c == ']':
+			i = opening(text[:i], '[', ']')
+		case c == ')':
+			return text[opening(text[:i], '(', ')'):]
+		case term.IsNameByte(c):
+			for i > 0 && term.IsNameByte(text[i-1]) {
+				i--
+			}
+			switch rest := strings.TrimRight(text[:i], " \t"); {
+			case strings.HasSuffix(rest, "->"):
+				i = len(rest) - 2
+			case strings.HasSuffix(rest, "."):
+				i = len(rest) - 1
+			case hasAnySuffix(rest, "$", "@") && len(rest) == i:
+				return text[i-1:]
+			default:
+				return text[i:]
+			}
+		case c == ' ', c == '\t':
+			i--
+		default:
+			return text[i:]
+		}
+	}
+	return text
+}
+
+// opening returns the index of the bracket that the last one of a text closes.
+func opening(text string, open, shut byte) int {
+	depth := 0
+	for i := len(text) - 1; i >= 0; i-- {
+		switch text[i] {
+		case shut:
+			depth++
+		case open:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+func lastWord(text string) string {
+	i := len(text)
+	for i > 0 && term.IsNameByte(text[i-1]) {
+		i--
+	}
+	return text[i:]
+}
+
+func hasWord(text, word string) bool { return lastWord(text) == word }
+
+// hasIf reports whether a condition follows the list.
+func hasIf(text string) bool {
+	for field := range strings.FieldsSeq(strings.ReplaceAll(text, ")", " ")) {
+		if field == "if" {
+			return true
+		}
+	}
+	return false
+}
+
+func hasAnySuffix(text string, suffixes ...string) bool {
+	for _, s := range suffixes {
+		if strings.HasSuffix(text, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package complete
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+// candidate is a possible completion of a word.
+type candidate struct {
+	text, note string
+	more       []string // possible continuations without a blank
+}
+
+// typeSource is where completion finds the types of the kernel.
+type typeSource interface {
+	kernel() *rawbtf.Types            // nil if there are none
+	modules() []string                // those that have types
+	module(name string) *rawbtf.Types // nil if there is none of that name
+}
+
+// specWord completes a spec.
+type specWord struct {
+	source typeSource
+	word   string
+	at     int // offset of the name to complete
+	found  []*candidate
+}
+
+// completeSpec returns the completions of a spec at its end. A bare spec is only a
+// target, and nothing follows it.
+func completeSpec(source typeSource, word string, bare bool) []*candidate {
+	c := &specWord{source: source, word: word}
+	if source.kernel() == nil {
+		return nil
+	}
+	if head := lineHead(word); head >= 0 && !bare {
+		c.line(head)
+		return c.found
+	}
+	start := 0
+	if s := findSpan(word); s.end > 0 && !bare {
+		if s.on > 0 {
+			c.key(s)
+			return c.found
+		}
+		start = s.end
+	}
+	end := strings.IndexAny(word[start:], "( \t")
+	if end < 0 {
+		c.target(start, bare)
+		return c.found
+	}
+	if fn := c.call(word[start : start+end]); fn != nil && !bare {
+		c.values(fn, start+end)
+	}
+	return c.found
+}
+
+// add adds a name, if it begins with what has been typed and is printable.
+func (c *specWord) add(name, note string, more ...string) {
+	if strings.HasPrefix(name, c.word[c.at:]) && render.PlainName(name) == name {
+		c.found = append(c.found, &candidate{c.word[:c.at] + name, note, more})
+	}
+}
+
+// following returns what may follow a value: in the list, or after if.
+func following(inList bool) []string {
+	if inList {
+		return []string{",", ")"}
+	}
+	return []string{" ==", " !=", " <", " >", " &"}
+}
+
+// values completes the text after the target, which ends at end.
+func (c *specWord) values(fn *call, end int) {
+	c.complete(fn, findPosition(c.word, end))
+}
+
+// complete completes what is at a position.
+func (c *specWord) complete(fn *call, p position) {
+	c.at = p.at
+	switch p.kind {
+	case placeValue:
+		c.arguments(fn, p)
+	case placeMember:
+		c.members(fn, p)
+	case placeBuiltin:
+		c.builtins(fn, p)
+	case placeGlobal:
+		for id, name := range fn.types.Named(p.name, rawbtf.Var) {
+			c.add(name, fn.types.CName(fn.types.Target(id)), following(p.inList)...)
+		}
+	case placeFormat:
+		for _, f := range spec.Formats {
+			c.add(f, "", following(p.inList)...)
+		}
+	case placeType:
+		for _, name := range fn.types.Named(p.name, p.typeKind) {
+			c.add(name, "", " *)", ")")
+		}
+	case placeConstant:
+		c.constants(fn, p)
+	case placeIf:
+		c.add("if ", "")
+		if findSpan(c.word).end == 0 {
+			c.add("=> ", "")
+		} else {
+			c.add("on ", "")
+		}
+	}
+}
+
+func (c *specWord) arguments(fn *call, p position) {
+	for i, f := range fn.params {
+		name := f.Name
+		if name == "" {
+			name = fmt.Sprintf("$arg%d", i+1)
+		}
+		c.addField(fn, name, f.Type, p)
+	}
+	if fn.result != 0 {
+		c.addField(fn, "return", fn.result, p)
+	}
+	for _, word := range spec.OverCalls {
+		if !strings.HasPrefix(c.word, "tp:") && !strings.HasPrefix(c.word, "iter:") && p.name != "" { // they would hide the arguments
+			c.add(word+"(", "")
+		}
+	}
+}
+
+func (c *specWord) addField(fn *call, name string, typ btf.TypeID, p position) {
+	more := following(p.inList)
+	if access := fn.accessor(typ); access != "" {
+		more = append([]string{access}, more...)
+	}
+	c.add(name, fn.types.CName(typ), more...)
+}
+
+func (c *specWord) members(fn *call, p position) {
+	t, ok := fn.operandType(p.operand)
+	if !ok {
+		return
+	}
+	for _, f := range fn.parts(t, p.arrow) {
+		c.addField(fn, f.Name, f.Type, p)
+	}
+}
+
+// operandType returns the type of a value as written.
+func (c *call) operandType(text string) (operandType, bool) {
+	t, err := spec.Parse("x(" + text + ")")
+	if err != nil {
+		t, err = spec.ParseValues(text) // which has addresses
+	}
+	if err != nil || len(t.Items) != 1 {
+		return operandType{}, false
+	}
+	return c.typeOf(t.Items[0].Value)
+}
+
+func (c *specWord) builtins(fn *call, p position) {
+	for _, name := range spec.Builtins {
+		if name != "arg" {
+			c.add(name, "", following(p.inList)...)
+			continue
+		}
+		for i, f := range fn.params {
+			c.addField(fn, fmt.Sprintf("arg%d", i+1), f.Type, p)
+		}
+	}
+}
+
+func (c *specWord) constants(fn *call, p position) {
+	more := following(true)
+	if !p.inList {
+		more = []string{" &&", " ||"}
+	}
+	t, ok := fn.operandType(p.operand)
+	if !ok {
+		return
+	}
+	named := fn.enumerators(t)
+	for _, f := range named {
+		c.add(f.Name, "", more...)
+	}
+	if len(named) > 0 {
+		return
+	}
+	if strings.HasPrefix(c.word[c.at:], "-") {
+		for _, name := range compiler.ErrorNames() {
+			c.add("-"+name, "", more...)
+		}
+		return
+	}
+	if fn.types.Kind(fn.types.Underlying(t.id)) == rawbtf.Pointer {
+		c.add("NULL", "", more...)
+	}
+}
+
+// lineHead returns the offset of the place in a kprobe_events line, after "p:name ",
+// or -1 if the word is no such line.
+func lineHead(word string) int {
+	if word == "" || !strings.Contains("prft", word[:1]) {
+		return -1
+	}
+	head, _, ok := strings.Cut(word, " ")
+	if !ok || len(head) > 1 && head[1] != ':' && (head[1] < '0' || head[1] > '9') {
+		return -1
+	}
+	return len(head) + 1
+}
+
+// lineVariables are the variables that arguments of a line can be, and lineTypes
+// their types.
+var (
+	lineVariables = []string{"$comm", "$retval", "$stack", "$arg1", "$arg2", "$arg3", "$arg4", "$arg5", "$arg6"}
+	lineTypes     = []string{"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "x8", "x16", "x32", "x64", "char", "string", "ustring", "symbol", "symstr"}
+)
+
+// line completes a kprobe_events line: its function, the variables and arguments of
+// the function, and types.
+func (c *specWord) line(head int) {
+	rest := c.word[head:]
+	where, _, ok := strings.Cut(rest, " ")
+	if !ok {
+		c.at = head
+		more := []string{" "}
+		if c.word[0] == 't' {
+			c.tracepoints(rest, more)
+		} else {
+			c.functions(c.source.kernel(), rest, more)
+		}
+		return
+	}
+	c.at = strings.LastIndexAny(c.word, " =:") + 1
+	if c.word[c.at-1] == ':' {
+		for _, name := range lineTypes {
+			c.add(name, "", " ")
+		}
+		return
+	}
+	for _, name := range lineVariables {
+		c.add(name, "", " ", ":")
+	}
+	if c.word[0] == 't' {
+		where = "tp:" + where
+	}
+	if fn := c.call(where); fn != nil && c.word[0] != 'r' {
+		for _, f := range fn.params {
+			if spec.IsName(f.Name) {
+				c.add(f.Name, fn.types.CName(f.Type), " ", ":")
+			}
+		}
+	}
+}

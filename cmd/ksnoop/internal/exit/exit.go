@@ -1,0 +1,82 @@
+// Package exit has the exit statuses of ksnoop, and the errors that stand for them.
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Exit statuses. Those above 100 are the same as a shell's.
+const (
+	Failure       = 1                             // at run time
+	Usage         = 2                             // a wrong command line or spec
+	NotExecutable = 126                           // a command exists, but cannot run
+	NotFound      = 127                           // a command does not exist
+	Signal        = 128                           // plus the number of the signal that ended a command
+	Pipe          = Signal + int(syscall.SIGPIPE) // the reader of stdout is gone
+)
+
+// StatusError ends ksnoop with its own status.
+type StatusError struct {
+	Status int
+	Reason error // nil to print nothing
+}
+
+func (e StatusError) Error() string {
+	if e.Reason == nil {
+		return fmt.Sprintf("the command has ended with status %d", e.Status)
+	}
+	return e.Reason.Error()
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+// Usagef returns an error for a mistake on the command line.
+func Usagef(format string, args ...any) error { return Misuse(fmt.Errorf(format, args...)) }
+
+// Misuse marks an error as a mistake on the command line.
+func Misuse(err error) error { return usageError{err} }
+
+// IsUsage reports whether an error is a mistake on the command line or in a spec.
+func IsUsage(err error) bool {
+	var usage usageError
+	var inSpec *spec.Error
+	return errors.As(err, &usage) || errors.As(err, &inSpec)
+}
+
+// UnknownName returns the error for a value that is not one of the names that an
+// option takes.
+func UnknownName(option, name string, names []string) error {
+	if near, ok := spec.Nearest(name, slices.Values(names)); ok {
+		return Usagef("%s is %q: did you mean %q? it must be %s", option, name, near, OrList(names))
+	}
+	return Usagef("%s is %q: it must be %s", option, name, OrList(names))
+}
+
+// OrList joins two or more names with commas and "or".
+func OrList(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Split returns the errors that err joins.
+func Split(err error) []error {
+	if usage, ok := err.(usageError); ok {
+		err = usage.error
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var errs []error
+	for _, e := range joined.Unwrap() {
+		errs = append(errs, Split(e)...)
+	}
+	return errs
+}

@@ -1,0 +1,127 @@
+package listing
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+// findType returns the type with a name in C, with or without struct, union or
+// enum, or with a number #N.
+func findType(types *btf.Spec, name string) (btf.Type, error) {
+	found, err := typesNamed(types, name)
+	if err == nil && len(found) > 1 {
+		return nil, ambiguousType(types, name, found)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// typesNamed returns the types with a name in C, of which there is at least one.
+func typesNamed(types *btf.Spec, name string) ([]btf.Type, error) {
+	if number, ok := strings.CutPrefix(name, "#"); ok {
+		id, err := strconv.ParseUint(number, 10, 32)
+		if err != nil {
+			return nil, exit.Usagef("%q is not the number of a type", name)
+		}
+		t, err := types.TypeByID(btf.TypeID(id))
+		if err != nil {
+			return nil, exit.Usagef("there is no type %s", name)
+		}
+		return []btf.Type{t}, nil
+	}
+	kind, bare := splitType(name)
+	named, err := types.AnyTypesByName(bare)
+	if err != nil {
+		return nil, unknownType(types, name, kind, bare)
+	}
+	var found, other []btf.Type
+	for _, t := range named {
+		switch k, ok := typeKind(t); {
+		case ok && (kind == "" || k == kind || kind == "typedef" && isTypedef(t)):
+			found = append(found, t)
+		case ok:
+			other = append(other, t)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(other) > 0:
+		k, _ := typeKind(other[0])
+		return nil, exit.Usagef("there is no type %q: did you mean %q?", name, strings.TrimSpace(k+" "+bare))
+	}
+	return nil, unknownType(types, name, kind, bare)
+}
+
+// splitType returns the keyword of the name of a type, or "", and the name alone.
+func splitType(name string) (keyword, bare string) {
+	bare = strings.Join(strings.Fields(name), " ")
+	if k, rest, ok := strings.Cut(bare, " "); ok && slices.Contains(typeKeywords, k) {
+		return k, rest
+	}
+	return "", bare
+}
+
+// typeKeywords are the words before names of types. C has no typedef there.
+var typeKeywords = []string{"struct", "union", "enum", "typedef"}
+
+func isTypedef(t btf.Type) bool {
+	_, ok := t.(*btf.Typedef)
+	return ok
+}
+
+// typeKind returns the C keyword of a type that has values, or "" for names that
+// stand alone, which include those of variables and sections.
+func typeKind(t btf.Type) (kind string, ok bool) {
+	switch t.(type) {
+	case *btf.Var, *btf.Datasec:
+		return "", true
+	}
+	return resolve.TypeKind(t)
+}
+
+func unknownType(types *btf.Spec, name, kind, bare string) error {
+	names := func(yield func(string) bool) {
+		for t, err := range types.All() {
+			if err != nil {
+				return
+			}
+			k, ok := typeKind(t)
+			fits := kind == "" || k == kind || kind == "typedef" && isTypedef(t)
+			if ok && fits && !yield(t.TypeName()) {
+				return
+			}
+		}
+	}
+	if near, ok := spec.Nearest(bare, names); ok {
+		if kind != "typedef" {
+			near = strings.TrimSpace(kind + " " + near)
+		}
+		return exit.Usagef("there is no type %q: did you mean %q?", name, near)
+	}
+	return exit.Usagef("there is no type %q", name)
+}
+
+func ambiguousType(types *btf.Spec, name string, found []btf.Type) error {
+	var list []string
+	for _, t := range found {
+		kind, _ := typeKind(t)
+		size, _ := btf.Sizeof(t)
+		id, err := types.TypeID(t)
+		if err != nil {
+			return err
+		}
+		list = append(list, fmt.Sprintf("#%d is %s of %d bytes", id, render.PlainName(strings.TrimSpace(kind+" "+t.TypeName())), size))
+	}
+	return exit.Usagef("there are %d types %q: %s", len(found), name, some(list))
+}

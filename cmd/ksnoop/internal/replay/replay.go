@@ -1,0 +1,336 @@
+// Package replay prints a recording as trace would have printed it.
+package replay
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/render"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
+)
+
+// Options selects what of a recording is shown, and how.
+type Options struct {
+	File      string   // - is standard input
+	From, To  Moment   // unless zero
+	Funcs     []string // globs of functions, or none for all
+	Cond      string   // over recorded values, with its if; or ""
+	Format    string   // one of render.Formats
+	Values    btfdump.Options
+	Look      render.Look
+	Color     string // auto, always or never
+	Arrange   render.Arrangement
+	NoSymbols bool // pointers inside values are shown without names
+	Summary   bool
+	Version   string // version of ksnoop
+	Verbose   bool
+}
+
+// Replay prints a recording.
+func Replay(o *Options, s *term.Streams) error {
+	look, err := run.ReadLook(o.Look, o.Format, o.Color, s.Out)
+	if err != nil {
+		return err
+	}
+	name, in := "standard input", s.In
+	if o.File != "-" {
+		f, err := os.Open(o.File)
+		if err != nil {
+			return fmt.Errorf("read the recording: %w", err)
+		}
+		defer f.Close()
+		name, in = o.File, f
+	}
+	r, err := recording.NewReader(bufio.NewReaderSize(in, 64<<10))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if o.Verbose {
+		describe(&r.Origin, s.Err)
+	}
+	p := &player{o: o, streams: s, r: r, name: name}
+	p.clock = r.Clock
+	p.from, p.to = o.From.after(r.Clock.Mono), o.To.after(r.Clock.Mono)
+	if err := p.open(look); err != nil {
+		return err
+	}
+	return p.play()
+}
+
+// describe prints where and of what a recording was made.
+func describe(from *recording.Origin, stderr io.Writer) {
+	host := ""
+	if from.Host != "" {
+		host = " on " + from.Host
+	}
+	fmt.Fprintf(stderr, "ksnoop: recorded by ksnoop %s%s, Linux %s (%s), boot %s, part %d: %s\n",
+		from.Version, host, from.Kernel, from.Arch, from.Boot, from.Part, strings.Join(from.Specs, " "))
+}
+
+// player prints the items of a recording.
+type player struct {
+	o       *Options
+	streams *term.Streams
+	r       *recording.Reader
+	name    string // of the file
+	out     render.Printer
+	clock   recording.Clock // the pair that is valid now
+	from    time.Duration
+	to      time.Duration // 0 for the end
+	ev      runtime.Event
+	named   userstack.Named
+	filter  *filter // or nil
+
+	containers recording.Containers
+}
+
+func (p *player) open(look render.Look) (err error) {
+	tables := run.TableOptions{Arrange: p.o.Arrange}
+	if err := tables.Check(p.r.Unit); err != nil {
+		return err
+	}
+	if err := checkFuncs(p.o.Funcs, p.r.Unit, render.PlainName(p.name)); err != nil {
+		return err
+	}
+	if p.o.Cond != "" {
+		trace, err := spec.ParseCondition(p.o.Cond)
+		if err != nil {
+			return err
+		}
+		if p.filter, err = newFilter(trace, p.r.Unit, arches[p.r.Arch]); err != nil {
+			return err
+		}
+	}
+	names := new(render.Symbols)
+	names.Set(nil)
+	looks := render.Options{
+		Format: p.o.Format, Values: p.o.Values, Look: look, Symbols: names, Version: p.o.Version, Arrange: p.o.Arrange,
+		System: &p.r.System, Containers: &p.containers, Wall: func() time.Duration { return p.clock.Offset },
+	}
+	looks.Stacks = userstack.New("")
+	looks.Stacks.Named = &p.named
+	p.r.Symbols = names.Set
+	if !p.o.NoSymbols {
+		pointers := render.NewPointerNamesOf(p.r.Arch, func() (*kallsyms.Table, error) { return nil, kallsyms.ErrHidden })
+		pointers.Wait()
+		looks.Pointers = pointers
+		p.r.Symbols = func(t *kallsyms.Table) {
+			names.Set(t)
+			pointers.Set(t)
+		}
+	}
+	p.out, err = render.New(p.r.Unit, looks)
+	return err
+}
+
+// arches are the architectures by the names that Go has for them.
+var arches = map[string]*compiler.Arch{"amd64": compiler.AMD64, "arm64": compiler.ARM64}
+
+// much is the number of bytes from which on text is written.
+const much = 64 << 10
+
+// play prints all items, and what can be read of a damaged recording.
+func (p *player) play() error {
+	for {
+		item, err := p.r.Next()
+		if err == io.EOF {
+			return p.out.Flush(p.streams.Out)
+		}
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", p.name, err)
+		} else {
+			err = p.item(&item)
+		}
+		if err != nil {
+			return errors.Join(p.out.Flush(p.streams.Out), err)
+		}
+		if p.out.Gathered() >= much {
+			if err := p.out.Flush(p.streams.Out); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *player) item(item *recording.Item) error {
+	switch {
+	case item.Record != nil:
+		return p.record(item.Record)
+	case item.Clock != nil:
+		err := p.out.Flush(p.streams.Out) // the time of day is looked at after that
+		p.clock = *item.Clock
+		return err
+	case item.Frame != nil:
+		p.named.Add(item.Frame.Key, item.Frame.Frame)
+	case item.Container != nil:
+		p.containers.Add(*item.Container)
+	case item.Loss != nil:
+		if p.within(item.Loss.Time) {
+			for _, l := range render.NewLosses(p.r.Unit, item.Loss.Counts, item.Loss.Time) {
+				p.out.Loss(l)
+			}
+		}
+	case item.Table != nil:
+		if table := p.table(item.Table); table != nil {
+			return p.out.Table(table)
+		}
+	case item.End != nil:
+		p.end(*item.End)
+	case item.Again:
+		p.out.Again()
+	case item.Next:
+		fmt.Fprintf(p.streams.Err, "ksnoop: the recording continues in its next file, which has part %d\n", p.r.Part+1)
+	}
+	return nil
+}
+
+func (p *player) within(at time.Duration) bool { return at >= p.from && (p.to == 0 || at <= p.to) }
+
+func (p *player) record(rec []byte) error {
+	if err := p.ev.Decode(p.r.Unit, rec); err != nil {
+		return fmt.Errorf("read %s: %w", p.name, err)
+	}
+	if !p.within(p.ev.Time) || !matches(p.o.Funcs, p.ev.EventType) || p.filter != nil && !p.filter.shows(&p.ev) {
+		return nil
+	}
+	return p.out.Event(&p.ev)
+}
+
+// table returns the part of a table that is to be shown, or nil for none of it.
+func (p *player) table(t *runtime.Table) *runtime.Table {
+	if !p.within(t.Time) {
+		return nil
+	}
+	events := tableEvents(p.r.Unit, t)
+	chosen := slices.DeleteFunc(slices.Clone(events), func(ev *compiler.EventType) bool { return !matches(p.o.Funcs, ev) })
+	if len(chosen) == 0 {
+		return nil
+	}
+	shown := *t
+	if len(chosen) < len(events) {
+		shown.Rows = slices.DeleteFunc(slices.Clone(shown.Rows), func(r runtime.Row) bool {
+			return !slices.ContainsFunc(chosen, func(ev *compiler.EventType) bool { return ev.Probe.Func.Name == r.Func })
+		})
+	}
+	if p.filter != nil {
+		shown.Rows = p.filter.rows(shown.Rows, events[0])
+	}
+	if len(shown.Rows) == 0 && len(t.Rows) > 0 {
+		return nil
+	}
+	return &shown
+}
+
+// tableEvents returns the events that a table counts: one, or those of a glob. No two
+// probes share an aggregate.
+func tableEvents(unit *compiler.Unit, t *runtime.Table) (events []*compiler.EventType) {
+	for _, l := range unit.Tables {
+		if slices.Equal(unit.Events[l.Events[0]].Probe.Aggregates, t.Aggregates) {
+			for _, n := range l.Events {
+				events = append(events, unit.Events[n])
+			}
+		}
+	}
+	return events
+}
+
+func (p *player) end(counts runtime.SessionCounts) {
+	s := render.NewSummary(p.r.Unit, counts)
+	p.out.End(s)
+	term.Say(p.streams.Err, render.Losses(counts, p.o.Verbose))
+	if p.o.Summary {
+		fmt.Fprint(p.streams.Err, s.Text(term.WidthOf(p.streams.Err)))
+	}
+}
+
+// Moment is a time of a recording: by CLOCK_MONOTONIC, or since the beginning.
+type Moment struct {
+	At    time.Duration
+	Since bool
+}
+
+// ParseMoment parses the value of --from or --to.
+func ParseMoment(option, text string) (Moment, error) {
+	if at, err := time.ParseDuration(text + "ns"); err == nil && at > 0 && !strings.ContainsAny(text, ".") {
+		return Moment{At: at}, nil
+	}
+	at, err := time.ParseDuration(text)
+	if err != nil || at <= 0 {
+		return Moment{}, exit.Usagef("--%s is %q: it must be a time as in the column TIME, in ns, or since the beginning of the recording, such as 1.5s", option, text)
+	}
+	return Moment{At: at, Since: true}, nil
+}
+
+// after returns the moment by CLOCK_MONOTONIC.
+func (m Moment) after(begin time.Duration) time.Duration {
+	if m.Since {
+		return begin + m.At
+	}
+	return m.At
+}
+
+// CheckGlob returns an error for a value of --func that is no pattern.
+func CheckGlob(glob string) error {
+	if _, err := path.Match(glob, ""); err != nil {
+		return exit.Usagef("--func is %q: that is not a pattern of names, such as tcp_*", glob)
+	}
+	return nil
+}
+
+// matches reports whether one of the globs matches the function of an event, or one of
+// both of a span, or there are none. The name of a tracepoint may be without tp:, and
+// that of an iterator without iter:.
+func matches(globs []string, ev *compiler.EventType) bool {
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool {
+		return slices.ContainsFunc(functions(ev), func(fn *compiler.Function) bool {
+			plain, _ := path.Match(glob, fn.Name)
+			marked, _ := path.Match(glob, render.FunctionName(fn))
+			return plain || marked
+		})
+	})
+}
+
+// functions returns the function of an event, or both of a span.
+func functions(ev *compiler.EventType) []*compiler.Function {
+	if ev.Probe.Span != nil {
+		return []*compiler.Function{ev.Probe.Span.Begin.Func, ev.Probe.Span.End.Func}
+	}
+	return []*compiler.Function{ev.Probe.Func}
+}
+
+// checkFuncs returns an error for a glob that matches nothing of a recording.
+func checkFuncs(globs []string, unit *compiler.Unit, file string) error {
+	for _, glob := range globs {
+		if slices.ContainsFunc(unit.Events, func(ev *compiler.EventType) bool { return matches([]string{glob}, ev) }) {
+			continue
+		}
+		var names []string
+		for _, ev := range unit.Events {
+			for _, fn := range functions(ev) {
+				names = append(names, render.FunctionName(fn))
+			}
+		}
+		cure := fmt.Sprintf("ksnoop info %s lists its functions", file)
+		if near, ok := spec.Nearest(glob, slices.Values(names)); ok {
+			cure = fmt.Sprintf("did you mean '%s'?", near)
+		}
+		return exit.Usagef("--func is %q: the recording has no such function: %s", glob, cure)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+)
+
+// summaryVariable is the variable with the name of the file that GitHub shows as the
+// summary of a step.
+const summaryVariable = "GITHUB_STEP_SUMMARY"
+
+// Format is a format that a command has besides those of [Formats]; it is the
+// default, and can be written to stdout only. The zero value means none.
+type Format struct {
+	Name string
+	New  func(io.Writer) Writer
+}
+
+// Formats returns the values of --output, the default first.
+func (own Format) Formats() []string {
+	if own.New == nil {
+		return Formats()
+	}
+	return append([]string{own.Name}, Formats()...)
+}
+
+// Outputs writes results to stdout and to files.
+type Outputs struct {
+	Writer
+	stdout string // the format of stdout
+	files  []*outputFile
+}
+
+// Open opens the outputs of the --output values, so that nothing is done if the
+// results cannot be saved.
+func Open(values []string, own Format, stdout io.Writer) (*Outputs, error) {
+	if len(values) == 0 {
+		values = own.Formats()[:1]
+	}
+	all := &Outputs{}
+	var writers []Writer
+	for _, value := range values {
+		w, err := all.open(value, own, stdout)
+		if err != nil {
+			all.Discard()
+			return nil, err
+		}
+		writers = append(writers, w)
+	}
+	all.Writer = All(writers...)
+	return all, nil
+}
+
+// open opens one output.
+func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, error) {
+	format, name, toFile := strings.Cut(value, "=")
+	switch {
+	case !slices.Contains(own.Formats(), format):
+		return nil, exit.UnknownName("--output", format, own.Formats())
+	case toFile && name == "":
+		return nil, exit.Usagef("--output is %q: name a file after =, as in %s=results", value, format)
+	case !toFile && all.stdout != "":
+		return nil, exit.Usagef("--output sends both %s and %s to stdout: give one of them a file, as in %s=results", all.stdout, format, format)
+	}
+	to := stdout
+	if toFile {
+		f, err := openOutputFile(name, Streams(format))
+		if err != nil {
+			return nil, err
+		}
+		all.files = append(all.files, f)
+		to = f
+	} else {
+		all.stdout = format
+	}
+	if format == own.Name {
+		return own.New(to), nil
+	}
+	summary, err := all.openSummary(format)
+	if err != nil {
+		return nil, err
+	}
+	return New(format, to, summary)
+}
+
+// openSummary opens the file for GitHub's table, or returns nil if there is none.
+func (all *Outputs) openSummary(format string) (io.Writer, error) {
+	name := os.Getenv(summaryVariable)
+	if format != "github" || name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the file that $%s names: %w", summaryVariable, err)
+	}
+	all.files = append(all.files, &outputFile{name: name, file: f})
+	return f, nil
+}
+
+// End ends all formats, and writes the files that are written as a whole.
+func (all *Outputs) End() error {
+	errs := []error{all.Writer.End()}
+	for _, f := range all.files {
+		errs = append(errs, f.close())
+	}
+	all.files = nil
+	return errors.Join(errs...)
+}
+
+// Discard closes the outputs without ending them.
+func (all *Outputs) Discard() {
+	for _, f := range all.files {
+		if f.file != nil {
+			f.file.Close()
+		}
+	}
+	all.files = nil
+}
+
+// outputFile is a file that is written as results arrive, or text that is written to
+// a file at the end.
+type outputFile struct {
+	name string
+	file *os.File     // nil if the file is written as a whole
+	text bytes.Buffer // its future content
+}
+
+// openOutputFile opens a file, or verifies that it can be created. A file that is not
+// regular, such as a pipe, cannot be replaced by one, and is opened.
+func openOutputFile(name string, stream bool) (*outputFile, error) {
+	info, err := os.Stat(name)
+	if stream || err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // for a pipe, this waits for the reader
+		if err != nil {
+			return nil, fmt.Errorf("write the results: %w", err)
+		}
+		return &outputFile{name: name, file: f}, nil
+	}
+	if err := unix.Access(filepath.Dir(name), unix.W_OK|unix.X_OK); err != nil {
+		return nil, fmt.Errorf("write the results: create %s in its directory: %w", name, err)
+	}
+	return &outputFile{name: name}, nil
+}
+
+// Write writes to the file, or collects the text.
+func (f *outputFile) Write(p []byte) (int, error) {
+	if f.file == nil {
+		return f.text.Write(p)
+	}
+	return f.file.Write(p)
+}
+
+func (f *outputFile) close() error {
+	var err error
+	if f.file != nil {
+		err = f.file.Close()
+	} else {
+		err = WriteWhole(f.name, f.text.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// WriteMetrics writes a file for the textfile collector of node_exporter, which may
+// read it at any time.
+func WriteMetrics(name string, metrics []Metric) error {
+	text, err := AppendMetrics(nil, metrics)
+	if err == nil {
+		err = WriteWhole(name, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write the metrics: %w", err)
+	}
+	return nil
+}
+
+// WriteWhole creates or replaces a file with all its content at once.
+func WriteWhole(name string, content []byte) error {
+	temp := fmt.Sprintf("%s.%d", name, os.Getpid())
+	err := os.WriteFile(temp, content, 0o644)
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		os.Remove(temp)
+	}
+	return err
+}

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOutputs covers several formats at once: one to stdout, the others to files,
+// which are written at the end unless they are streams.
+func TestOutputs(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	t.Setenv(summaryVariable, file("summary"))
+	require.NoError(t, os.WriteFile(file("summary"), []byte("before\n"), 0o644))
+	require.NoError(t, os.WriteFile(file("old.tap"), bytes.Repeat([]byte("x\n"), 1000), 0o644))
+	var stdout bytes.Buffer
+	all, err := Open([]string{"ktap", "junit=" + file("x.xml"), "tap=" + file("old.tap"), "github=" + file("gh"), "json=" + file("a=b")}, Format{}, &stdout)
+	require.NoError(t, err)
+	require.NoError(t, all.Begin(Suite{Name: "s", Results: 1}))
+	require.NoError(t, all.Result(Result{Name: "a", Status: Fail}))
+	require.Equal(t, "KTAP version 1\n1..1\nnot ok 1 s.a\n", stdout.String())
+	require.Equal(t, "TAP version 13\n1..1\nnot ok 1 s.a\n", read(t, file("old.tap")))
+	require.NoFileExists(t, file("x.xml"))
+	require.NoError(t, all.End())
+	all.Discard()
+	require.Contains(t, read(t, file("x.xml")), "<failure ")
+	require.Equal(t, "::error title=s.a::fail\n", read(t, file("gh")))
+	require.Contains(t, read(t, file("a=b")), `"type":"summary"`)
+	require.Equal(t, "before\n### s: 1 fail\n", read(t, file("summary"))[:len("before\n### s: 1 fail\n")])
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 5)
+}
+
+func read(t testing.TB, name string) string {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestOutputsToPipe verifies that a file that is not regular is written to, not
+// replaced.
+func TestOutputsToPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	got := make(chan []byte)
+	go func() {
+		text, _ := os.ReadFile(pipe)
+		got <- text
+	}()
+	all, err := Open([]string{"junit=" + pipe}, Format{}, nil)
+	require.NoError(t, err)
+	require.NoError(t, all.Begin(Suite{Name: "s"}))
+	require.NoError(t, all.End())
+	require.Contains(t, string(<-got), "</testsuites>")
+}
+
+// TestOutputsErrors verifies that outputs that cannot be written are found before
+// there are results, and that no files are left behind.
+func TestOutputsErrors(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(summaryVariable, dir)
+	for _, tc := range []struct{ value, want string }{
+		{"junit=DIR/none/x", "write the results: create DIR/none/x in its directory: no such file or directory"},
+		{"ktap=DIR/none/x", "write the results: open DIR/none/x: no such file or directory"},
+		{"tap=DIR", "write the results: open DIR: is a directory"},
+		{"github", "open the file that $GITHUB_STEP_SUMMARY names: open DIR: is a directory"},
+		{"xml", `--output is "xml": it must be ktap, tap, junit, json or github`},
+		{"table", `--output is "table": it must be ktap, tap, junit, json or github`},
+	} {
+		_, err := Open([]string{strings.ReplaceAll(tc.value, "DIR", dir)}, Format{}, nil)
+		require.Error(t, err)
+		require.Equal(t, tc.want, strings.ReplaceAll(err.Error(), dir, "DIR"))
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestWriteMetrics(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.prom")
+	metric := Metric{Name: "n", Type: Gauge, Samples: []Sample{{Value: 2}}}
+	require.NoError(t, WriteMetrics(name, []Metric{metric}))
+	require.Equal(t, "# TYPE n gauge\nn 2\n", read(t, name))
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode())
+	require.EqualError(t, WriteMetrics(name, []Metric{metric, metric}), "write the metrics: there are two metrics n")
+	require.Equal(t, "# TYPE n gauge\nn 2\n", read(t, name), "the old one stays")
+	require.ErrorContains(t, WriteMetrics(name+"/x", nil), "write the metrics: open ")
+}

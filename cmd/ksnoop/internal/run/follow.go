@@ -1,0 +1,64 @@
+package run
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+// describeFollowing prints how many functions are looked at for objects that are
+// followed, and if verbose, which are not.
+func describeFollowing(o *Options, plan *compiler.Plan, stderr io.Writer) {
+	if o.Specs.Follow == nil {
+		return
+	}
+	functions := map[*compiler.Function]bool{}
+	for _, p := range plan.Probes {
+		if !p.Func.Tracepoint || p.Follow.Role == compiler.Starts {
+			functions[p.Func] = true
+		}
+	}
+	left := ""
+	if n := len(plan.Unfollowed); n > 0 {
+		left = fmt.Sprintf("; %d that take it cannot be", n)
+		if !o.Verbose {
+			left += " (-v lists them)"
+		}
+	}
+	fmt.Fprintf(stderr, "ksnoop: %s traced for struct %s%s\n", target.AreFunctions(len(functions), false),
+		plan.Probes[0].Follow.Type.TypeName(), left)
+	if !o.Verbose {
+		return
+	}
+	for _, function := range plan.Unfollowed {
+		fmt.Fprintf(stderr, "ksnoop: not traced: %s\n", render.PlainName(function))
+	}
+}
+
+// awaitsEnds reports whether all objects of -n are followed and some have not ended.
+// The kernel frees much of a process some time after its end.
+func (t *tracing) awaitsEnds(session *runtime.Session) bool {
+	begun, live, err := session.Objects()
+	return err == nil && t.objects > 0 && begun >= t.objects && live > 0
+}
+
+// untilEnded delivers events until so many objects have been followed to their end.
+type untilEnded struct {
+	*runtime.Session
+	objects int
+}
+
+func (u *untilEnded) Read(ev *runtime.Event) error {
+	begun, live, err := u.Objects()
+	if err == nil && begun >= u.objects && live == 0 {
+		err = u.Stop() // what has been written is still read
+	}
+	if err != nil {
+		return err
+	}
+	return u.Session.Read(ev)
+}

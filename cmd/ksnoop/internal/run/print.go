@@ -1,0 +1,124 @@
+package run
+
+import (
+	"errors"
+	"io"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/cgroup"
+	"github.com/ksnoop/ksnoop/runtime/render"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
+)
+
+// printing prints records as they come.
+type printing struct {
+	o        *Options
+	streams  *term.Streams
+	look     render.Look
+	looks    render.Options
+	unit     *compiler.Unit
+	out      render.Printer
+	recorder *recorder // writes the records to a file, too; or nil
+}
+
+func (p *printing) open(k *runtime.Kernel, unit *compiler.Unit) (err error) {
+	if p.unit == nil {
+		names := render.NewSymbols(k.Symbols, term.WarnOn(p.streams.Err))
+		if render.NeedsSymbols(unit, p.o.Format) {
+			names.Load() // now, as events would wait for it
+		}
+		p.looks = render.Options{Format: p.o.Format, Values: p.o.Values, Look: p.look, Symbols: names, Stacks: userstack.Running(), Containers: cgroup.NewTable(),
+			Version: p.o.Version, Arrange: p.o.Tables.Arrange}
+		if !p.o.NoSymbols {
+			p.looks.Pointers = render.NewPointerNames(k.Symbols)
+		}
+		if p.recorder != nil {
+			p.recorder.share(&p.looks)
+		}
+	}
+	p.unit = unit
+	p.out, err = render.New(unit, p.looks)
+	return err
+}
+
+func (p *printing) begin(*runtime.Session) error { return nil }
+
+func (p *printing) follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
+	p.redraw(tables)
+	var source eventSource = session
+	if p.o.Specs.Watch {
+		source = &objects{session, losses, p.streams.Err}
+	}
+	if tables.passes {
+		source = newPasses(session, &p.o.Tables, tables, p.unit, func() error {
+			p.out.Again()
+			return nil
+		})
+	}
+	return show(p.streams.Out, run.events(session, source), p.out, losses, tables)
+}
+
+// redraw makes tables be redrawn in place where nothing else is printed.
+func (p *printing) redraw(t *tables) {
+	if p.o.Format == "text" && render.OnlyTables(p.unit) {
+		t.redraw(p.streams.Out, p.o.Tables.Every, p.looks, p.unit)
+	}
+}
+
+func (p *printing) end(counts runtime.SessionCounts, tables *tables) error {
+	if err := tables.end(p.out); err != nil {
+		return err
+	}
+	p.out.End(render.NewSummary(p.unit, counts))
+	return p.flush()
+}
+
+func (p *printing) flush() error { return p.out.Flush(p.streams.Out) }
+
+// due reports whether text is to be written: no more events wait, or there is much of it.
+func due(out render.Printer, events interface{ Idle() bool }) bool {
+	const much = 64 << 10
+	return out.Gathered() >= much || events.Idle()
+}
+
+// show prints events until the session is stopped. It writes the text when no more
+// events wait, or when there is much of it.
+func show(w io.Writer, session eventSource, out render.Printer, losses *watch, tables *tables) error {
+	for ev := new(runtime.Event); ; {
+		if due(out, session) {
+			if err := out.Flush(w); err != nil {
+				return err
+			}
+		}
+		switch err := session.Read(ev); {
+		case errors.Is(err, io.EOF):
+			losses.lookUnseen()
+			return errors.Join(losses.show(out), out.Flush(w))
+		case errors.Is(err, runtime.ErrWoken):
+			if err := errors.Join(losses.show(out), tables.show(out)); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return errors.Join(out.Flush(w), err)
+		}
+		if err := out.Event(ev); err != nil {
+			return err
+		}
+	}
+}
+
+// ReadLook completes the look of text in a format on stdout, which may be coloured.
+func ReadLook(l render.Look, format, color string, stdout io.Writer) (render.Look, error) {
+	if format == "json" {
+		if l.Time == render.Delta {
+			return l, exit.Usagef("--time is %q: JSON always has ns of CLOCK_MONOTONIC, as mono, and can have wall beside it", l.Time)
+		}
+		return l, nil
+	}
+	l.Width = term.WidthOf(stdout)
+	return l, term.SetColor(stdout, color)
+}

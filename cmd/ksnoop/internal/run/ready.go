@@ -1,0 +1,106 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+)
+
+// Ready notifies others that everything is attached.
+type Ready struct {
+	file string   // name of the file to create, or ""
+	fd   *os.File // file to write to, or nil
+	told bool     // file has been created
+}
+
+// ReadyOptions selects who is notified that everything is attached.
+type ReadyOptions struct {
+	File string // "" for none
+	FD   int    // 0 for none
+}
+
+// OpenReady verifies, before anything is attached, that others can be notified.
+func OpenReady(o ReadyOptions) (*Ready, error) {
+	r := &Ready{file: o.File}
+	if o.FD != 0 {
+		fd, err := inheritedFile(o.FD)
+		if err != nil {
+			return nil, err
+		}
+		r.fd = fd
+	}
+	if r.file == "" {
+		return r, nil
+	}
+	if err := unix.Access(filepath.Dir(r.file), unix.W_OK|unix.X_OK); err != nil {
+		return nil, fmt.Errorf("create %s in its directory: %w", r.file, err)
+	}
+	return r, nil
+}
+
+// ReadyFD parses the number of a file descriptor that ksnoop may have inherited.
+func ReadyFD(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n <= 2 {
+		return 0, exit.Usagef("--ready-fd is %q: it must be the number of an open file, from 3 on", text)
+	}
+	return int(n), nil
+}
+
+// inheritedFile returns a file that ksnoop has inherited.
+func inheritedFile(n int) (*os.File, error) {
+	// Files that the Go runtime has opened itself are closed on exec.
+	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC != 0 {
+		return nil, exit.Usagef("--ready-fd is %d: ksnoop has inherited no open file with that number", n)
+	}
+	unix.CloseOnExec(n) // otherwise the command after -- would keep it open
+	return os.NewFile(uintptr(n), "--ready-fd"), nil
+}
+
+// Tell announces that everything is attached.
+func (r *Ready) Tell() error {
+	if r.file != "" {
+		if err := report.WriteWhole(r.file, fmt.Appendln(nil, os.Getpid())); err != nil {
+			return fmt.Errorf("create the ready file: %w", err)
+		}
+		r.told = true
+	}
+	if err := notify(os.Getenv("NOTIFY_SOCKET")); err != nil {
+		return fmt.Errorf("tell $NOTIFY_SOCKET: %w", err)
+	}
+	if r.fd == nil {
+		return nil
+	}
+	if _, err := r.fd.WriteString("\n"); err != nil {
+		return fmt.Errorf("write to --ready-fd: %w", err)
+	}
+	return r.fd.Close()
+}
+
+// notify notifies systemd, or another program that implements sd_notify(3). The name
+// of the socket begins with /, or for an abstract socket with @.
+func notify(socket string) error {
+	if socket == "" {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0) // package net would add 0.2 MB
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("READY=1"), 0, &unix.SockaddrUnix{Name: socket})
+}
+
+// Close removes the file.
+func (r *Ready) Close() {
+	if r.told {
+		os.Remove(r.file)
+	}
+}

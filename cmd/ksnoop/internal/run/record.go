@@ -1,0 +1,306 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/render"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
+)
+
+// Record writes raw records to a file until a limit, a signal, or the end of a process
+// or command.
+func Record(o *Options, s *term.Streams) error {
+	file, err := openFile(&o.File, s)
+	if err != nil {
+		return err
+	}
+	r := &recorder{o: o, streams: s, file: file}
+	return errors.Join(trace(o, s, r), file.Close())
+}
+
+// traceRecorded prints records as Trace does, and writes them to a file.
+func traceRecorded(o *Options, s *term.Streams, p *printing) error {
+	file, err := openFile(&o.File, s)
+	if err != nil {
+		return err
+	}
+	r := &recorder{o: o, streams: s, file: file, shown: p}
+	p.recorder = r
+	return errors.Join(trace(o, s, r), file.Close())
+}
+
+// share makes what is printed have the clock and the frames of processes that are in the
+// file, and names from the first event on.
+func (r *recorder) share(o *render.Options) {
+	o.Wall = func() time.Duration { return r.clock.Offset }
+	o.Stacks = userstack.New("")
+	o.Stacks.Named = &r.naming.frames
+	o.Containers = &r.naming.containers
+	if o.Pointers != nil {
+		o.Pointers.Wait()
+	}
+}
+
+// recorder writes raw records to a file.
+type recorder struct {
+	o       *Options
+	streams *term.Streams
+	file    *recordFile
+	unit    *compiler.Unit
+	symbols *kallsyms.Table // nil if addresses have no names
+	out     *recording.Writer
+	head    int64           // size of the beginning of the file, before the first record
+	clock   recording.Clock // the last pair in the file
+	naming  naming
+	ev      runtime.Event
+	shown   *printing // prints the records, too; or nil
+}
+
+func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
+	first := r.unit == nil
+	if first {
+		if err := r.file.create(); err != nil { // now, as the specs are right
+			return err
+		}
+		r.clock.Offset = render.WallOffset()
+	}
+	if r.shown != nil {
+		if err := r.shown.open(k, unit); err != nil {
+			return err
+		}
+	}
+	r.unit = unit
+	r.naming.open(unit)
+	if !first {
+		return nil
+	}
+	table, err := k.Symbols()
+	if err == nil {
+		err = table.NeedAddresses()
+	}
+	if err != nil {
+		term.WarnOn(r.streams.Err)(fmt.Errorf("addresses are recorded without names: %w", err))
+		return nil
+	}
+	r.symbols = table
+	return nil
+}
+
+func (r *recorder) begin(*runtime.Session) error { return r.start() }
+
+// start begins a file.
+func (r *recorder) start() error {
+	system, err := runtime.ThisSystem()
+	if err != nil {
+		return err
+	}
+	from := recording.Origin{Version: r.o.Version, System: system, Specs: specsOf(r.unit), Part: r.file.part}
+	r.clock.Mono = monotonic()
+	from.Clock = r.clock
+	if r.out, err = recording.NewWriter(r.file, r.unit, from, r.symbols); err != nil {
+		return err
+	}
+	r.naming.begin()
+	r.head = r.out.Size()
+	return nil
+}
+
+// full reports whether the next file is due. A file has as many bytes of records as of
+// what decodes them at least.
+func (r *recorder) full() bool {
+	size := r.out.Size()
+	return r.file.full(size) && size >= 2*r.head
+}
+
+// specsOf returns the specs of a unit, as the user gave them.
+func specsOf(unit *compiler.Unit) (texts []string) {
+	known := map[*spec.Trace]bool{nil: true}
+	for _, p := range unit.Probes() {
+		if !known[p.Asked] {
+			known[p.Asked] = true
+			texts = append(texts, p.Asked.String())
+		}
+	}
+	return texts
+}
+
+// unwritten is how long records may wait for a block to become full.
+const unwritten = time.Second
+
+func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
+	stop := r.tick(session)
+	defer stop()
+	tables.keep = func(all []*runtime.Table) error { return errors.Join(r.naming.tables(all, r.out), r.out.Tables(all)) }
+	if r.shown != nil {
+		r.shown.redraw(tables)
+	}
+	read := session.ReadRecord
+	if tables.passes {
+		p := newPasses(session, &r.o.Tables, tables, r.unit, r.again)
+		read = func() ([]byte, error) {
+			if err := p.begin(); err != nil {
+				return nil, err
+			}
+			rec, err := session.ReadRecord()
+			return rec, p.end(err)
+		}
+	}
+	for left := run.bounds.Events; ; {
+		if r.shown != nil && due(r.shown.out, session) {
+			if err := r.shown.flush(); err != nil {
+				return err
+			}
+		}
+		rec, err := read()
+		switch {
+		case err == nil:
+			if err = r.record(rec); err == nil && r.full() {
+				err = r.settle()
+			}
+		case errors.Is(err, io.EOF):
+			return r.losses(losses)
+		case errors.Is(err, runtime.ErrWoken):
+			err = errors.Join(r.losses(losses), r.due(tables), r.settle())
+		}
+		if err != nil {
+			return err
+		}
+		if rec == nil || run.bounds.Events == 0 {
+			continue
+		}
+		if left--; left == 0 {
+			return r.losses(losses)
+		}
+	}
+}
+
+// again separates the rows of two passes over iterators.
+func (r *recorder) again() error {
+	if r.shown != nil {
+		r.shown.out.Again()
+	}
+	return r.out.Again()
+}
+
+// record writes a record, and shows it.
+func (r *recorder) record(rec []byte) error {
+	if !r.naming.needed() && r.shown == nil {
+		return r.out.Record(rec)
+	}
+	if err := r.ev.Decode(r.unit, rec); err != nil {
+		return err
+	}
+	if err := r.naming.event(&r.ev, r.out); err != nil {
+		return err
+	}
+	if err := r.out.Record(rec); err != nil || r.shown == nil {
+		return err
+	}
+	return r.shown.out.Event(&r.ev)
+}
+
+// tick wakes the reader of a session from time to time, so that what there is gets
+// written.
+func (r *recorder) tick(session *runtime.Session) (stop func()) {
+	ticker, done := time.NewTicker(unwritten), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				_ = session.Wake() // fails only if the session is being closed
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(done)
+	}
+}
+
+func (r *recorder) losses(w *watch) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.take() {
+		if err := r.out.Loss(l); err != nil {
+			return err
+		}
+		if r.shown != nil {
+			showLoss(r.shown.out, r.unit, l)
+		}
+	}
+	return nil
+}
+
+// due writes the tables at the end of each interval, and shows them.
+func (r *recorder) due(t *tables) error {
+	if r.shown != nil {
+		return t.show(r.shown.out)
+	}
+	if !t.due.Swap(false) {
+		return nil
+	}
+	_, err := t.read()
+	return err
+}
+
+// clockStep is the least change of the time of day that makes a new clock pair.
+const clockStep = time.Millisecond
+
+// lookAtClock writes a clock pair if the time of day was set. Where ksnoop did not run
+// while it read both clocks, they differ the next time.
+func (r *recorder) lookAtClock() error {
+	offset := render.WallOffset()
+	if (offset-r.clock.Offset).Abs() < clockStep || (offset-render.WallOffset()).Abs() >= clockStep {
+		return nil
+	}
+	if r.shown != nil { // events from now on have the new time
+		if err := r.shown.flush(); err != nil {
+			return err
+		}
+	}
+	r.clock = recording.Clock{Mono: monotonic(), Offset: offset}
+	return r.out.Clock(r.clock)
+}
+
+// settle writes what waits, a clock pair if the time of day was set, and begins the
+// next file if this one is full.
+func (r *recorder) settle() error {
+	if err := r.lookAtClock(); err != nil {
+		return err
+	}
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	if !r.full() {
+		return nil
+	}
+	if err := r.out.Continue(); err != nil {
+		return err
+	}
+	if err := r.file.rotate(); err != nil {
+		return err
+	}
+	return r.start()
+}
+
+func (r *recorder) end(counts runtime.SessionCounts, tables *tables) error {
+	if r.shown != nil {
+		return errors.Join(r.shown.end(counts, tables), r.out.End(counts))
+	}
+	if tables.passes { // the last pass has not ended
+		return r.out.End(counts)
+	}
+	_, err := tables.read()
+	return errors.Join(err, r.out.End(counts))
+}

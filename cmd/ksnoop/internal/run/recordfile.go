@@ -1,0 +1,105 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+)
+
+// FileOptions selects where Record writes.
+type FileOptions struct {
+	Name   string // - is standard output
+	Rotate uint64 // size in bytes from which on the next file begins, or 0
+	Keep   int    // number of files before the current one that are kept
+}
+
+// recordFile is the file that Record writes to. With Rotate, FILE is the current one,
+// FILE.1 the one before it, and so on.
+type recordFile struct {
+	FileOptions
+	io.Writer
+	file *os.File // nil for standard output
+	part int      // number of files before this one
+}
+
+// openFile checks the options. The file is not created yet.
+func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
+	f := &recordFile{FileOptions: *o}
+	if o.Name != "-" {
+		return f, f.checkRotate()
+	}
+	if o.Rotate > 0 {
+		return nil, exit.Usagef("--rotate begins new files, and -w - is standard output: name a file")
+	}
+	out := term.FileOf(s.Out)
+	if file, ok := out.(*os.File); ok {
+		if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
+			return nil, exit.Usagef("-w - writes a recording to standard output, which is a terminal: redirect it, as in ksnoop record -w - vfs_read | ssh HOST 'cat > FILE'")
+		}
+	}
+	f.Writer = out
+	return f, nil
+}
+
+// checkRotate returns an error if the file is to be rotated, and is a device or the
+// like, which must keep its name.
+func (f *recordFile) checkRotate() error {
+	if info, err := os.Stat(f.Name); f.Rotate > 0 && err == nil && !info.Mode().IsRegular() {
+		return exit.Usagef("--rotate renames files, and %s is not a regular one: name another file", f.Name)
+	}
+	return nil
+}
+
+// create creates the file, unless it is standard output. Only its owner may read it, as
+// it has memory of the kernel.
+func (f *recordFile) create() (err error) {
+	if f.Name == "-" {
+		return nil
+	}
+	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+		return err
+	}
+	f.Writer = f.file
+	return nil
+}
+
+// full reports whether the next file is due.
+func (f *recordFile) full(size int64) bool { return f.Rotate > 0 && uint64(size) >= f.Rotate }
+
+// rotate renames the files and begins a new one.
+func (f *recordFile) rotate() error {
+	if err := f.file.Close(); err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	name := func(n int) string {
+		if n == 0 {
+			return f.Name
+		}
+		return fmt.Sprintf("%s.%d", f.Name, n)
+	}
+	for n := f.Keep; n > 0; n-- {
+		if err := os.Rename(name(n-1), name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f.part++
+	return f.create()
+}
+
+// Close closes the file.
+func (f *recordFile) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	if err := f.file.Close(); err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	return nil
+}

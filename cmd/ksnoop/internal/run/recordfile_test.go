@@ -1,0 +1,115 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+)
+
+// TestRotate verifies that the newest files are kept, in order.
+func TestRotate(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	f, err := openFile(&FileOptions{Name: name, Rotate: 10, Keep: 2}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoFileExists(t, name, "until the specs are known to be right")
+	require.NoError(t, f.create())
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.False(t, f.full(9))
+	require.True(t, f.full(10))
+	for _, text := range []string{"a", "b", "c", "d"} {
+		_, err := f.Write([]byte(text))
+		require.NoError(t, err)
+		require.NoError(t, f.rotate())
+	}
+	require.Equal(t, 4, f.part)
+	require.NoError(t, f.Close())
+	for suffix, want := range map[string]string{"": "", ".1": "d", ".2": "c"} {
+		text, err := os.ReadFile(name + suffix)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	require.NoFileExists(t, name+".3")
+	_, err = openFile(&FileOptions{Name: "/dev/null", Rotate: 10}, &term.Streams{})
+	require.EqualError(t, err, "--rotate renames files, and /dev/null is not a regular one: name another file")
+}
+
+// TestRecordToStdout verifies that a recording may go to standard output, and does not
+// pass the filter for terminals.
+func TestRecordToStdout(t *testing.T) {
+	var out strings.Builder
+	f, err := openFile(&FileOptions{Name: "-"}, &term.Streams{Out: term.NewPlain(&out)})
+	require.NoError(t, err)
+	_, err = f.Write([]byte("\x00\x1b"))
+	require.NoError(t, err)
+	require.Equal(t, "\x00\x1b", out.String())
+	require.NoError(t, f.Close())
+	_, err = openFile(&FileOptions{Name: "-", Rotate: 1}, &term.Streams{Out: &out})
+	require.EqualError(t, err, "--rotate begins new files, and -w - is standard output: name a file")
+}
+
+// TestRecordFiles verifies that each file of a rotated recording can be read alone, and
+// that together they have all records.
+func TestRecordFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	f, err := openFile(&FileOptions{Name: name, Rotate: 300, Keep: 9}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	ev := &compiler.EventType{
+		Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}, Kind: compiler.EntryEvent,
+		Items:  []*compiler.Value{{Name: "n", Type: integer, Scalar: &compiler.Scalar{Size: 4, Signed: true}}},
+		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
+	}
+	r := &recorder{o: &Options{Version: "1"}, file: f, unit: &compiler.Unit{Events: []*compiler.EventType{ev}}}
+	require.NoError(t, r.start())
+	for i := range 40 {
+		rec := make([]byte, 64)
+		rec[56] = byte(i)
+		require.NoError(t, r.record(rec))
+		require.NoError(t, r.settle())
+	}
+	require.NoError(t, r.out.End(runtime.SessionCounts{Events: []runtime.Counts{{EventType: ev}}}))
+	require.NoError(t, f.Close())
+	require.Greater(t, f.part, 2)
+	next := 0
+	for part := range f.part + 1 {
+		path := name
+		if part < f.part {
+			path = fmt.Sprintf("%s.%d", name, f.part-part)
+		}
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		in, err := recording.NewReader(bytes.NewReader(content))
+		require.NoError(t, err)
+		require.Equal(t, part, in.Part)
+		var last recording.Item
+		for {
+			item, err := in.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			if last = item; item.Record != nil {
+				require.Equal(t, byte(next), item.Record[56])
+				next++
+			}
+		}
+		require.Equal(t, part < f.part, last.Next)
+		require.Equal(t, part == f.part, last.End != nil)
+	}
+	require.Equal(t, 40, next)
+}

@@ -1,0 +1,126 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	goruntime "runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// did is a session that records what is done to it.
+type did []string
+
+func (d *did) Stop() error {
+	*d = append(*d, "stop")
+	return nil
+}
+
+func (d *did) RemoveEvents() error {
+	*d = append(*d, "remove events")
+	return nil
+}
+
+// stopper returns a stopper that records what it does.
+func (d *did) stopper(c *Command) *stopper {
+	return &stopper{
+		session: d, command: c,
+		hurry: func() { *d = append(*d, "hurry") },
+		kill:  func(sig syscall.Signal) { *d = append(*d, sig.String()) },
+	}
+}
+
+// TestSignals verifies that the first signal stops the session, and that the second
+// one ends ksnoop, after removing what would outlive it.
+func TestSignals(t *testing.T) {
+	var d did
+	s := d.stopper(nil)
+	s.take(syscall.SIGINT)
+	require.Equal(t, did{"stop", "hurry"}, d)
+	s.take(syscall.SIGTERM)
+	require.Equal(t, did{"stop", "hurry", "remove events", "terminated"}, d)
+}
+
+// TestSignalsOfCommand verifies that while a command runs, signals of the terminal
+// are left to it, and SIGTERM is passed on to it.
+func TestSignalsOfCommand(t *testing.T) {
+	c := &Command{Cmd: exec.Command("cat"), starting: make(chan struct{}), started: make(chan struct{}), Ended: make(chan struct{})}
+	input, err := c.Cmd.StdinPipe() // the command waits for more input
+	require.NoError(t, err)
+	defer input.Close()
+	var d did
+	s := d.stopper(c)
+	require.NoError(t, c.Start())
+	s.take(syscall.SIGINT)
+	s.take(syscall.SIGQUIT)
+	s.take(syscall.SIGHUP)
+	require.True(t, c.running())
+	s.take(syscall.SIGTERM)
+	c.Wait(func() { _ = d.Stop() })
+	require.Equal(t, exit.Signal+int(syscall.SIGTERM), c.Status)
+	require.Equal(t, did{"stop"}, d)
+	s.take(syscall.SIGINT) // the output is not read
+	require.Equal(t, did{"stop", "remove events", "interrupt"}, d)
+}
+
+// TestKeysAtTheEndOfCommand verifies that what a key of the terminal sends while a
+// command ends is not taken for the user's first and second signal after it.
+func TestKeysAtTheEndOfCommand(t *testing.T) {
+	defer signal.Reset()
+	for range 50 {
+		c, err := FindProgram([]string{"sh", "-c", "trap '' INT; kill -INT $PPID; kill -QUIT $PPID; kill -INT $PPID"}, Inherited{}, &term.Streams{})
+		require.NoError(t, err)
+		var d did
+		s := StopOnSignal(&d, c, Inherited{}, func() {})
+		s.kill = func(sig syscall.Signal) { d = append(d, sig.String()) }
+		require.NoError(t, c.Start())
+		c.Wait(func() {})
+		s.settle() // what came after the end has been taken, too
+		require.Empty(t, d)
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT)) // the user's
+		for s.signal() == 0 {
+			goruntime.Gosched()
+		}
+		signal.Stop(s.signals)
+	}
+}
+
+func TestStoppedStatus(t *testing.T) {
+	s := new(did).stopper(nil)
+	s.take(syscall.SIGINT)
+	err := s.explain(fmt.Errorf("attach: %w", runtime.ErrStopped))
+	var ended exit.StatusError
+	require.ErrorAs(t, err, &ended)
+	require.Equal(t, 130, ended.Status)
+	require.EqualError(t, ended.Reason, "ended by SIGINT while attaching: nothing was traced")
+	require.Equal(t, os.ErrClosed, s.explain(os.ErrClosed))
+}
+
+// TestInterruptInBackgroundOfCommand verifies that a SIGINT ends ksnoop and a
+// command that ignores SIGINT, if ksnoop was started with SIGINT ignored.
+func TestInterruptInBackgroundOfCommand(t *testing.T) {
+	c := &Command{Cmd: exec.Command("cat"), starting: make(chan struct{}), started: make(chan struct{}), Ended: make(chan struct{})}
+	input, err := c.Cmd.StdinPipe()
+	require.NoError(t, err)
+	defer input.Close()
+	c.own.interrupts = &interrupts{signals: make(chan os.Signal, 2)}
+	c.own.interrupts.notify()
+	defer signal.Reset(os.Interrupt)
+	var d did
+	s := d.stopper(c)
+	s.background = true
+	require.NoError(t, c.Start())
+	require.NoError(t, c.Cmd.Process.Signal(os.Interrupt)) // ignored
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
+	s.take((<-c.own.interrupts.signals).(syscall.Signal))
+	c.Wait(func() {})
+	require.Equal(t, exit.Signal+int(syscall.SIGTERM), c.Status)
+}

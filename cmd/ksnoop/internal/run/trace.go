@@ -1,0 +1,215 @@
+// Package run runs a trace from its begin to its end, with the command that runs
+// meanwhile, and notifies others.
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+// Options selects what is traced, how long, and how it is shown.
+type Options struct {
+	Specs     target.Specs
+	Programs  target.Programs
+	Bounds    Bounds
+	Tables    TableOptions
+	Ready     ReadyOptions
+	Command   []string // command that runs meanwhile, or nil
+	Own       Inherited
+	Format    string // one of render.Formats
+	Values    btfdump.Options
+	Look      render.Look
+	Color     string // auto, always or never
+	Summary   bool
+	File      FileOptions // of Record, or none
+	NoSymbols bool        // pointers inside values are shown without names
+	Debug     bool
+	Version   string // version of ksnoop
+	Verbose   bool
+}
+
+// sink is what becomes of the records of a trace.
+type sink interface {
+	// open begins anew for a unit: before it is loaded, and again if attaching has
+	// replaced it.
+	open(k *runtime.Kernel, unit *compiler.Unit) error
+	// begin is called when everything is attached.
+	begin(session *runtime.Session) error
+	// follow takes records, losses and tables until the session is stopped.
+	follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error
+	// end takes the tables and the counts at the end.
+	end(counts runtime.SessionCounts, tables *tables) error
+}
+
+// Trace traces until a limit, a signal, or the end of a process or command.
+func Trace(o *Options, s *term.Streams) error {
+	look, err := ReadLook(o.Look, o.Format, o.Color, s.Out)
+	if err != nil {
+		return err
+	}
+	p := &printing{o: o, streams: s, look: look}
+	if o.File.Name != "" {
+		return traceRecorded(o, s, p)
+	}
+	return trace(o, s, p)
+}
+
+func trace(o *Options, s *term.Streams, to sink) error {
+	run, err := openTracing(o, s)
+	if err != nil {
+		return err
+	}
+	defer run.close()
+	bound, unit, err := prepare(o, s.Err)
+	if err != nil {
+		return err
+	}
+	k := bound.Kernel
+	if err := errors.Join(o.Tables.Check(unit), checkRate(o.Programs.Rate, unit)); err != nil {
+		return err
+	}
+	if err := to.open(k, unit); err != nil {
+		return err
+	}
+	target.WarnRedirect(s.Out, s.Err)
+	if o.Debug {
+		listing.Describe(s.Err, unit)
+	}
+	forgetCode()
+	session, err := runtime.Load(unit, k)
+	var refused *runtime.VerifierError
+	if errors.As(err, &refused) {
+		listing.DescribeRefusal(s.Err, unit, refused, o.Debug)
+	}
+	if err != nil {
+		return err
+	}
+	listing.WarnRefused(s.Err, unit, session.Refused(), o.Debug)
+	defer func() {
+		_ = term.WithProgress(s.Err, session, "detaching", len(unit.Probes()), session.Close)
+	}()
+	stopper := StopOnSignal(session, run.command, o.Own, func() { term.Hurry(s.Out) })
+	if err := run.restrict(session); err != nil {
+		return err
+	}
+	if o.Programs.Attach == "" {
+		session.Recompile = func() (*compiler.Unit, error) { return bound.Compile(&o.Programs, k) }
+	}
+	if err := attach(o, s.Err, session); err != nil {
+		return stopper.explain(err)
+	}
+	if loaded := session.Unit(); loaded != unit {
+		unit = loaded
+		if err := to.open(k, unit); err != nil {
+			return err
+		}
+	}
+	if err := to.begin(session); err != nil {
+		return err
+	}
+	guide := newGuide(s.Err, o, unit, session.EventCounts)
+	guide.start(tooLong)
+	defer guide.stop()
+	if err := run.begin(session); err != nil {
+		return err
+	}
+	losses := startWatch(session, unit, s.Err)
+	tables := startTables(session, &o.Tables, unit.Iterates())
+	err = to.follow(session, run, losses, tables)
+	tables.stop()
+	losses.stop()
+	guide.stop()
+	run.traced.report(s.Err)
+	err = errors.Join(err, finish(o, s, session, unit, to, tables, err == nil))
+	guide.end(stopper.signal())
+	return run.end(session, err)
+}
+
+// checkRate returns an error if there is a bound of the rate of events, and nothing
+// that it could concern.
+func checkRate(rate uint32, unit *compiler.Unit) error {
+	switch {
+	case rate == 0:
+	case render.OnlyTables(unit):
+		return exit.Usagef("--rate is for events, and these specs have a table in place of them: leave it out")
+	case unit.Iterates():
+		return exit.Usagef("--rate is for calls, and iter: reads what is there now, once: leave it out")
+	}
+	return nil
+}
+
+// finish prints the counts of a session, on stderr even if the output has failed.
+func finish(o *Options, streams *term.Streams, session *runtime.Session, unit *compiler.Unit, to sink, tables *tables, writable bool) error {
+	err := errors.Join(session.Stop(), session.Discard()) // the events after the limit of -n, or after the reader has gone
+	if err != nil {
+		return err
+	}
+	a, err := session.Counts()
+	if err != nil {
+		return err
+	}
+	if writable {
+		err = to.end(a, tables)
+	}
+	term.Say(streams.Err, session.Unloaded())
+	term.Say(streams.Err, render.Losses(a, o.Verbose))
+	if o.Summary {
+		fmt.Fprint(streams.Err, render.NewSummary(unit, a).Text(term.WidthOf(streams.Err)))
+	}
+	return err
+}
+
+// prepare compiles the specs of the command line for the running kernel.
+func prepare(o *Options, stderr io.Writer) (*target.Bound, *compiler.Unit, error) {
+	traces, err := o.Specs.Parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t := target.FirstIterator(traces); t != nil && o.Command != nil {
+		return nil, nil, exit.Usagef("%s reads what is there now and ends, so that no command runs meanwhile: run %s before", t.Target(), o.Command[0])
+	}
+	forgetCode()
+	bound, err := o.Specs.Bind(traces, target.Choice{}, &o.Programs, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Programs.Keys = o.Tables.Keys
+	o.Programs.CountCalls = o.Specs.Follow == nil && (o.Summary || o.Format == "json" || o.File.Name != "")
+	describeFollowing(o, bound.Plan, stderr)
+	unit, err := bound.Compile(&o.Programs, bound.Kernel)
+	return bound, unit, err
+}
+
+// attach attaches what can be attached; it returns an error only if nothing can.
+func attach(o *Options, stderr io.Writer, session *runtime.Session) error {
+	var n int
+	unit := session.Unit()
+	err := term.WithProgress(stderr, session, "attaching", len(unit.Probes()), func() (err error) {
+		n, err = session.Attach()
+		return err
+	})
+	if n == 0 || o.Specs.Watch && err != nil {
+		return err
+	}
+	if err != nil {
+		listing.WarnUntraced(stderr, exit.Split(err))
+	}
+	term.Say(stderr, session.Notes())
+	if o.Debug && session.Unit() != unit {
+		listing.Describe(stderr, session.Unit())
+	}
+	if o.Verbose || o.Debug {
+		fmt.Fprintf(stderr, "ksnoop: attached %d of %d probes\n", n, len(unit.Probes()))
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// traced is the process of --pid or the thread of --tid. Tracing ends with it:
+// there will be no more calls, and its id may be reused.
+type traced struct {
+	what  string // "process" or "thread"
+	id    int
+	file  *os.File // a pidfd, or the file stat of the thread
+	ended atomic.Bool
+}
+
+// openTraced opens the process or the thread to wait for, if there is an id of one.
+// It returns nil if it does not exist, which the search for it in the kernel will
+// report.
+func openTraced(pid, tid int) *traced {
+	switch {
+	case tid != 0: // a thread ends no later than its process
+		return openThread(tid)
+	case pid != 0:
+		return openProcess(pid)
+	}
+	return nil
+}
+
+func openProcess(pid int) *traced {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // the poller of package os requires it
+		unix.Close(fd)
+		return nil
+	}
+	return &traced{what: "process", id: pid, file: os.NewFile(uintptr(fd), "pidfd")}
+}
+
+func openThread(tid int) *traced {
+	stat, err := os.Open(fmt.Sprintf("/proc/%d/task/%[1]d/stat", tid))
+	if err != nil {
+		return nil
+	}
+	return &traced{what: "thread", id: tid, file: stat}
+}
+
+// wait waits until the thread or all threads of the process have ended, then
+// calls done. A process that executes another program continues, whichever thread
+// does it.
+func (t *traced) wait(done func()) {
+	gone := t.processGone
+	if t.what == "thread" {
+		gone = t.threadGone
+	}
+	if gone() {
+		t.ended.Store(true)
+		done()
+	}
+}
+
+// processGone waits until the process has ended. It returns false if the file is
+// closed before.
+func (t *traced) processGone() bool {
+	conn, err := t.file.SyscallConn()
+	if err != nil {
+		return false // closed already
+	}
+	return conn.Read(func(fd uintptr) bool {
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return err == nil && ready > 0
+	}) == nil
+}
+
+// glances is the time between two looks at a thread. A pidfd of a thread could be
+// waited for, but Linux 6.9 is the first with one.
+const glances = 100 * time.Millisecond
+
+// threadGone waits until the thread has ended. It returns false if the file is
+// closed before. The first thread of a process becomes a zombie while others go on.
+// One of these takes its id when it executes a program, so that a thread is a zombie
+// for a moment and then continues: it must be one twice.
+func (t *traced) threadGone() bool {
+	var stat [64]byte
+	zombie := false
+	for {
+		n, err := t.file.ReadAt(stat[:], 0)
+		if errors.Is(err, os.ErrClosed) {
+			return false
+		}
+		if err != nil && err != io.EOF {
+			return true
+		}
+		was := zombie
+		zombie = isZombie(stat[:n])
+		if was && zombie {
+			return true
+		}
+		time.Sleep(glances)
+	}
+}
+
+// isZombie reports whether the beginning of a file stat is that of a thread that has
+// ended. Its name, in parentheses, has any characters.
+func isZombie(stat []byte) bool {
+	state := bytes.TrimLeft(stat[bytes.LastIndexByte(stat, ')')+1:], " ")
+	return len(state) > 0 && bytes.IndexByte([]byte("ZX"), state[0]) >= 0
+}
+
+// report prints that the process or the thread has ended, if that ended tracing.
+func (t *traced) report(stderr io.Writer) {
+	switch {
+	case t == nil || !t.ended.Load():
+	case t.what == "thread":
+		fmt.Fprintf(stderr, "ksnoop: thread %d has ended\n", t.id)
+	default:
+		fmt.Fprintf(stderr, "ksnoop: process %d has ended\n", t.id)
+	}
+}
+
+func (t *traced) close() {
+	if t != nil {
+		t.file.Close()
+	}
+}

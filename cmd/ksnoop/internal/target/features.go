@@ -1,0 +1,78 @@
+package target
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+)
+
+// kernelFeatures are the features of kernels of these versions, as Debian builds
+// them, oldest first. Those from 6.18 on preempt tasks lazily by default.
+var kernelFeatures = []struct {
+	name string
+	compiler.Features
+	sessions bool // kprobe.session links
+}{
+	{"5.10", compiler.Features{
+		Trampoline: true, TrampolineWords: 6, ReturnInstances: 1024,
+	}, false},
+	{"6.1", compiler.Features{
+		Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+	}, false},
+	{"6.12", compiler.Features{
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		ConsistentBTF: true, KprobeMulti: true,
+	}, true},
+	{"6.18", compiler.Features{
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, CancelRepeats: true, Preemptible: true,
+	}, true},
+	{"7.2", compiler.Features{
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, Preemptible: true,
+	}, true},
+}
+
+// onARM64 removes the features that kernels of these versions lack on arm64: fentry
+// came with 6.4 and took 8 words until 6.16, kprobe.multi came with 6.14.
+var onARM64 = map[string]func(f *compiler.Features){
+	"5.10": func(f *compiler.Features) { f.Trampoline = false },
+	"6.1":  func(f *compiler.Features) { f.Trampoline = false },
+	"6.12": func(f *compiler.Features) { f.TrampolineWords, f.KprobeMulti = 8, false },
+}
+
+// FeaturesOf returns the features of kernels of a version, with these types on this
+// architecture. Version "" means the newest one.
+func FeaturesOf(version string, types *btf.Spec, arch *compiler.Arch) (compiler.Features, error) {
+	i, err := FeaturesIndex(version)
+	if err != nil {
+		return compiler.Features{}, err
+	}
+	f := kernelFeatures[i].Features
+	if lack := onARM64[kernelFeatures[i].name]; lack != nil && arch == compiler.ARM64 {
+		lack(&f)
+	}
+	if kernelFeatures[i].sessions && f.KprobeMulti {
+		f.SessionIsReturn = resolve.TypeID(types, "bpf_session_is_return", (*btf.Func)(nil))
+	}
+	return f, nil
+}
+
+// FeaturesIndex returns the index of a version in kernelFeatures.
+func FeaturesIndex(version string) (int, error) {
+	var names []string
+	for _, k := range kernelFeatures {
+		names = append(names, k.name)
+	}
+	if version == "" {
+		return len(names) - 1, nil
+	}
+	i := slices.Index(names, version)
+	if i < 0 {
+		return 0, exit.Usagef("--kernel-features is %q: it must be %s", version, exit.OrList(names))
+	}
+	return i, nil
+}

@@ -1,0 +1,44 @@
+package target
+
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// FirstIterator returns the first trace of an iterator, or nil if there is none.
+func FirstIterator(traces []*spec.Trace) *spec.Trace {
+	if i := slices.IndexFunc(traces, func(t *spec.Trace) bool { return t.Iterator }); i >= 0 {
+		return traces[i]
+	}
+	return nil
+}
+
+// checkIterators refuses options about calls for iterators.
+func (s *Specs) checkIterators(traces []*spec.Trace, p *Programs) error {
+	t := FirstIterator(traces)
+	if t == nil {
+		return nil
+	}
+	option := ""
+	switch {
+	case p.PID != 0:
+		option = "pid"
+	case p.TID != 0:
+		option = "tid"
+	case p.Tree:
+		option = "tree"
+	case p.Cgroup != "":
+		option = "cgroup"
+	case p.Container != "":
+		option = "container"
+	case len(s.Conds) > 0:
+		return exit.Usagef("--uid and --comm choose among calls, and %s has none: write a condition, as in iter:task(task->pid) if task->comm == \"sshd\"", t.Target())
+	case p.Attach != "":
+		return exit.Usagef("--attach %s is for functions, and %s is an iterator", p.Attach, t.Target())
+	default:
+		return nil
+	}
+	return exit.Usagef("--%s chooses among calls, and %s has none: write a condition, as in iter:task(task->comm) if task->tgid == 1", option, t.Target())
+}

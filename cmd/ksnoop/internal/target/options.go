@@ -1,0 +1,83 @@
+package target
+
+import (
+	"math/bits"
+	"os"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// ParseNumber parses the value of an option that is a positive number.
+func ParseNumber(name, text string, limit uint64) (uint64, error) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil && limit == MaxPID && strings.IndexFunc(text, unicode.IsLetter) == 0 {
+		return 0, exit.Usagef("--%s is %q: it must be a number; --comm %s traces processes by their name", name, text, text)
+	}
+	if err != nil || n == 0 || n > limit {
+		return 0, exit.Usagef("--%s is %q: it must be a number from 1 to %d", name, text, limit)
+	}
+	return n, nil
+}
+
+const (
+	MaxPID   = 1 << 22 // PID_MAX_LIMIT
+	MaxBytes = 1 << 20
+	MaxPages = 1 << 15
+)
+
+// Programs holds the options of the command line for the programs.
+type Programs struct {
+	PID, TID   uint32
+	Tree       bool
+	Cgroup     string // directory or id, or "" for all
+	Container  string // name or the beginning of the id of a container, or "" for all
+	Chain      bool
+	Attach     compiler.Kind // "" for the best of each function
+	Ring       uint32        // bytes of the ring buffer, or 0 for the default
+	MaxBytes   int           // of a value, or 0 for the default
+	Keys       int           // that a table has room for, or 0 for the default
+	Rate       uint32        // events of each kind that are shown in a second, or 0 for any number
+	CountCalls bool          // count calls that no event shows, too
+}
+
+// options returns the compiler's options.
+func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
+	opts := compiler.Options{
+		PID: p.PID, TID: p.TID, Cgroup: p.Cgroup != "" || p.Container != "",
+		RingBytes: p.Ring, MaxBytes: p.MaxBytes, CountCalls: p.CountCalls, Keys: p.Keys, Rate: p.Rate,
+	}
+	if !p.Tree {
+		return opts, nil
+	}
+	tasks, err := compiler.FindTasks(target.Kernel)
+	opts.Tree = tasks
+	return opts, err
+}
+
+// ParseRate parses the value of --rate: a number of events, or that and /s.
+func ParseRate(text string) (uint32, error) {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "/s"), 0, 64)
+	if err != nil || n == 0 || n > compiler.MostRate {
+		return 0, exit.Usagef("--rate is %q: it must be a number from 1 to %d of events a second, such as 10/s", text, compiler.MostRate)
+	}
+	return uint32(n), nil
+}
+
+// RingBytes returns the size of the ring buffer in bytes for a number of pages for
+// each CPU. All CPUs share one buffer.
+func RingBytes(pages uint32) (uint32, error) {
+	if bits.OnesCount32(pages) != 1 {
+		return 0, exit.Usagef("--pages is %d: it must be a power of two, such as %d", pages, uint32(1)<<bits.Len32(pages))
+	}
+	total := uint64(pages) * uint64(os.Getpagesize()) * uint64(goruntime.NumCPU())
+	total = 1 << bits.Len64(total-1)
+	if total > 1<<31 {
+		return 0, exit.Usagef("--pages is %d: with %d CPUs that is more than 2 GiB", pages, goruntime.NumCPU())
+	}
+	return uint32(total), nil
+}

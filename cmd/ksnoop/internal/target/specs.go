@@ -1,0 +1,218 @@
+package target
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// Specs holds the specs of a command line, or where to read them.
+type Specs struct {
+	Files    []string           // - is standard input
+	Texts    []string           // on the command line itself
+	In       io.Reader          // standard input
+	Conds    []spec.Cond        // conditions for all specs, besides their own
+	Commands []string           // command names, one of which the first spec may have been meant for
+	Watch    bool               // whether Texts name memory to watch
+	Stack    bool               // whether the callers of who writes to it are shown
+	Follow   *resolve.Following // what is asked for of the objects that the spec chooses, or nil if calls are traced
+	Objects  int                // number of objects to watch that a call finds, or 0 for one
+}
+
+// Parse parses all specs of a command line, those in files first, and returns the
+// errors of all.
+func (s *Specs) Parse() ([]*spec.Trace, error) {
+	traces, err := s.ParseFiles()
+	errs := []error{err}
+	for _, text := range s.Texts {
+		t, err := s.parse(text)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		traces = append(traces, t)
+	}
+	if traces == nil && errors.Join(errs...) == nil {
+		errs = append(errs, exit.Usagef("there is nothing in %s: each line is empty, a comment or removed", strings.Join(s.Files, ", ")))
+	}
+	addConditions(s.Conds, traces)
+	return traces, errors.Join(errs...)
+}
+
+// parse parses one of Texts.
+func (s *Specs) parse(text string) (*spec.Trace, error) {
+	if !s.Watch {
+		return kprobe.ParseAny(text)
+	}
+	t, err := spec.ParseWatch(text)
+	if err == nil && s.Stack {
+		t.WithStack()
+	}
+	return t, err
+}
+
+// AttachKind returns the attach kind with a name that the user may ask for.
+func AttachKind(name string) (compiler.Kind, error) {
+	if slices.Contains(resolve.ForcedKinds(), compiler.Kind(name)) {
+		return compiler.Kind(name), nil
+	}
+	var kinds []string
+	for _, k := range resolve.ForcedKinds() {
+		kinds = append(kinds, string(k))
+	}
+	return "", exit.UnknownName("--attach", name, kinds)
+}
+
+// Bound is a set of specs bound to a kernel.
+type Bound struct {
+	Plan   *compiler.Plan
+	Target *compiler.Target
+	Kernel *runtime.Kernel // nil unless Target is the running kernel
+}
+
+// Bind binds traces to a kernel, and prints notes on what may surprise.
+func (s *Specs) Bind(traces []*spec.Trace, c Choice, p *Programs, stderr io.Writer) (*Bound, error) {
+	if err := s.checkIterators(traces, p); err != nil {
+		return nil, err
+	}
+	b := &Bound{}
+	var err, misfit error
+	wanted := traces
+	if s.Follow != nil { // all functions are looked at
+		wanted = append(wanted, &spec.Trace{Func: spec.Ident{Name: "*"}})
+	}
+	wanted = append(wanted, ObjectEnds(traces)...)
+	b.Kernel, err = c.Open(wanted, func(target *compiler.Target) bool {
+		b.Target = target
+		b.Plan, misfit = s.resolve(traces, target, p)
+		return misfit == nil
+	})
+	if err := cmp.Or(err, misfit); err != nil {
+		return nil, err
+	}
+	describePlan(stderr, traces, b.Plan)
+	return b, nil
+}
+
+// ObjectEnds returns traces of the functions of which one ends an object that the
+// traces watch, to find their symbols.
+func ObjectEnds(traces []*spec.Trace) (ends []*spec.Trace) {
+	if slices.ContainsFunc(traces, func(t *spec.Trace) bool { return t.Watch && !t.Values }) {
+		for _, name := range resolve.EndFunctions() {
+			ends = append(ends, &spec.Trace{Func: spec.Ident{Name: name}})
+		}
+	}
+	return ends
+}
+
+func (s *Specs) resolve(traces []*spec.Trace, target *compiler.Target, p *Programs) (*compiler.Plan, error) {
+	if s.Follow != nil {
+		return resolve.Follow(traces[0], *s.Follow, target)
+	}
+	// As in the classic ksnoop, a stack of one function is not a stack.
+	w := resolve.Wishes{Chain: p.Chain && len(traces) > 1, Attach: p.Attach, Objects: s.Objects}
+	plan, err := resolve.All(traces, target, w)
+	switch {
+	case err == nil:
+	case plan != nil && w.Attach != "": // the specs fit, but not with --attach
+		err = exit.Misuse(err)
+	case plan == nil:
+		err = errors.Join(err, s.meantCommand(traces, target))
+	}
+	return plan, err
+}
+
+// meantCommand returns a hint for a word that is not a function of the kernel but
+// resembles a command, or nil.
+func (s *Specs) meantCommand(traces []*spec.Trace, target *compiler.Target) error {
+	if len(s.Files) > 0 || s.Watch {
+		return nil
+	}
+	name := s.Texts[0]
+	near, ok := spec.Nearest(name, slices.Values(s.Commands))
+	if !ok {
+		return nil
+	}
+	if _, err := resolve.FindFunction(traces[0], target); err == nil {
+		return nil
+	}
+	return exit.Usagef("if %s was meant as a command: did you mean '%s'?", name, near)
+}
+
+// Compile compiles what is bound. k, unless nil, is the running kernel, whose ids for
+// the processes are then looked up.
+func (b *Bound) Compile(p *Programs, k *runtime.Kernel) (*compiler.Unit, error) {
+	opts, err := p.options(b.Target)
+	if err != nil {
+		return nil, err
+	}
+	if k != nil {
+		if err := k.FindProcesses(&opts); err != nil {
+			return nil, err
+		}
+	}
+	return codegen.Compile(b.Plan.Probes, opts)
+}
+
+// maxSpecs is the largest size of a file of specs in bytes.
+const maxSpecs = 16 << 20
+
+// ParseFiles parses the files with specs. A file continues where the one before it
+// has ended.
+func (s *Specs) ParseFiles() (traces []*spec.Trace, err error) {
+	var errs []error
+	stdin := s.In
+	for _, name := range s.Files {
+		text, err := ReadSpecs(name, stdin)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if name == "-" {
+			name, stdin = "standard input", nil
+		}
+		if strings.HasPrefix(text, "ksnoop-probes ") {
+			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s", name, name)
+		}
+		traces, err = kprobe.ParseFile(name, text, traces...)
+		errs = append(errs, err)
+	}
+	return traces, errors.Join(errs...)
+}
+
+// ReadSpecs returns the text of a file, or of stdin, which is nil once it has been
+// read.
+func ReadSpecs(name string, stdin io.Reader) (string, error) {
+	in := stdin
+	switch {
+	case name == "-" && stdin == nil:
+		return "", exit.Usagef("--file - is given twice, and standard input can be read once")
+	case name != "-":
+		f, err := os.Open(name)
+		if err != nil {
+			return "", exit.Usagef("read specs: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxSpecs+1))
+	if err == nil && len(text) > maxSpecs {
+		err = fmt.Errorf("read %s: there are more than %d MB", name, maxSpecs>>20)
+	}
+	if err != nil {
+		return "", exit.Usagef("read specs: %w", err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,38 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// TestPrintJSONErrors verifies that each error is an object with its parts, by the
+// schema.
+func TestPrintJSONErrors(t *testing.T) {
+	_, misspelt := spec.Parse("f(a =< 1)")
+	var in *spec.Error
+	require.ErrorAs(t, misspelt, &in)
+	located := *in
+	located.From = spec.Source{File: "p\x1b", Line: 3}
+	located.Text, located.At = "é"+located.Text, spec.Span{Start: located.At.Start + 2, End: located.At.End + 2}
+	for want, err := range map[string]error{
+		`{"type":"error","version":1,"status":2,"message":"a \"quoted\" word\nand \u001b[m\ufffd"}`:                                        errors.New("a \"quoted\" word\nand \x1b[m\xff"),
+		`{"type":"error","version":1,"status":2,"message":"` + in.Msg + `","hint":"` + in.Hint + `","spec":"f(a =< 1)","start":4,"end":6}`: misspelt,
+		`{"type":"error","version":1,"status":2,"message":"trace: ` + in.Msg + `","hint":"` + in.Hint +
+			`","spec":"éf(a =< 1)","start":6,"end":8,"file":"p\u001b","line":3,"column":6}`: fmt.Errorf("trace: %w", &located),
+	} {
+		var out strings.Builder
+		PrintJSONErrors(&out, err, 2)
+		require.Equal(t, want+"\n", out.String())
+		require.NoError(t, fixture.Schema(t, "errors").Lines(out.String()))
+	}
+	var out strings.Builder
+	PrintJSONErrors(&out, errors.Join(errors.New("a"), errors.New("a"), ErrReaderGone, errors.New("b")), 1)
+	require.Equal(t, "{\"type\":\"error\",\"version\":1,\"status\":1,\"message\":\"a\"}\n{\"type\":\"error\",\"version\":1,\"status\":1,\"message\":\"b\"}\n", out.String())
+}

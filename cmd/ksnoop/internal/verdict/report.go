@@ -1,0 +1,120 @@
+package verdict
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+// statuses maps the statuses of verdicts to those of results.
+var statuses = map[suite.Status]report.Status{
+	suite.Pass: report.Pass, suite.Fail: report.Fail, suite.Skip: report.Skip,
+	suite.XFailed: report.XFail, suite.Error: report.Error, suite.Timeout: report.Timeout,
+}
+
+// reported converts a result for the writers.
+func (t *tester) reported(r testResult) report.Result {
+	shown := report.Result{
+		Name: r.Name, Status: statuses[r.Status], Text: r.Text, Notes: r.Notes, File: t.suite.File, Line: r.Line, Seconds: r.Seconds,
+	}
+	for _, f := range r.Fields {
+		shown.Fields = append(shown.Fields, report.Field{Name: f.Name, Value: f.Value})
+	}
+	if r.json != nil {
+		shown.Fields = append(shown.Fields, report.Field{Name: "table", Value: r.json})
+	}
+	return shown
+}
+
+// about returns the fields on the whole run, for programs.
+func (t *tester) about() []report.Field {
+	return []report.Field{{Name: "ksnoop", Value: t.options.Version}, {Name: "kernel", Value: t.machine.Release}, {Name: "file", Value: t.suite.File},
+		{Name: "emulated", Value: t.machine.Emulated}, {Name: "uid", Value: os.Getuid()}}
+}
+
+// writeMetrics writes the metrics for Prometheus.
+func (t *tester) writeMetrics() error {
+	name := t.options.PromTextfile
+	if name == "" {
+		return nil
+	}
+	metrics := []report.Metric{}
+	for _, r := range t.results {
+		if r.metric && r.of.Kind != suite.Rows && r.Status != suite.Skip {
+			metrics = append(metrics, t.metric(r))
+		}
+	}
+	return report.WriteMetrics(name, metrics)
+}
+
+// metric returns a metric for Prometheus, named ksnoop_SUITE_NAME.
+func (t *tester) metric(r testResult) report.Metric {
+	m := report.Metric{Name: "ksnoop_" + t.suite.Name + "_" + r.Name, Help: r.of.String(), Type: report.Gauge}
+	switch r.of.Kind {
+	case suite.Calls:
+		m.Samples = []report.Sample{{Value: float64(r.observed.Matched)}}
+	case suite.Sum:
+		m.Samples = []report.Sample{{Value: number64(r.observed.Sum)}}
+	case suite.Histogram:
+		m.Type = report.Histogram
+		m.Samples = []report.Sample{histogramSample(r.observed)}
+	}
+	return m
+}
+
+func number64(v suite.Value) float64 {
+	if v.Signed {
+		return float64(int64(v.Bits))
+	}
+	return float64(v.Bits)
+}
+
+// histogramSample returns a sample with an edge for each power of two up to the
+// largest value. The histogram has sixteen times as many, more than a dashboard can
+// use.
+func histogramSample(o suite.Observed) report.Sample {
+	s := report.Sample{Sum: number64(o.Sum)}
+	if o.Histogram == nil {
+		return s
+	}
+	count := uint64(0)
+	for i, n := range o.Histogram {
+		count += n
+		_, high := compiler.BucketEdges(i)
+		if high&(high+1) != 0 { // the power of two is not complete yet
+			continue
+		}
+		if count > 0 || len(s.Buckets) > 0 {
+			s.Buckets = append(s.Buckets, report.Bucket{UpTo: float64(high), Count: count})
+		}
+		count = 0
+	}
+	for len(s.Buckets) > 0 && s.Buckets[len(s.Buckets)-1].Count == 0 {
+		s.Buckets = s.Buckets[:len(s.Buckets)-1]
+	}
+	if n := len(s.Buckets); n > 0 && s.Buckets[n-1].UpTo >= math.MaxUint64 {
+		s.Beyond, s.Buckets = s.Buckets[n-1].Count, s.Buckets[:n-1]
+	}
+	return s
+}
+
+// listSuite prints the content of a probe file.
+func listSuite(w io.Writer, s *suite.Suite) {
+	t := render.NewTable("NAME", "KIND", "WHAT")
+	if s.Run != nil {
+		t.Row(suite.RunName, "run", s.Run.String())
+	}
+	for _, a := range s.Asserts {
+		t.Row(a.Name, "assert", a.String())
+	}
+	for _, m := range s.Metrics {
+		t.Row(m.Name, "metric", m.String())
+	}
+	fmt.Fprint(w, t)
+}

@@ -1,0 +1,169 @@
+package verdict
+
+import (
+	"fmt"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+	"github.com/ksnoop/ksnoop/compiler/suite/bind"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// smallestRing is the size of the ring buffer for units that write no records: all
+// kernels accept it.
+const smallestRing = 4096
+
+// tester runs a suite once.
+type tester struct {
+	options *Options
+	streams *term.Streams
+	suite   *suite.Suite
+	job     *suite.Run   // nil if other processes make the calls
+	command *run.Command // the command of job, or nil
+	cgroup  *ownCgroup   // of the command, or nil if it has none of its own
+	ready   *run.Ready
+	out     *report.Outputs
+	machine suite.Machine
+
+	kernel  *runtime.Kernel
+	target  *compiler.Target // kernel, as far as its types have been read
+	counted []*counted
+	units   []*testUnit
+	exited  suite.Exited
+	results []testResult
+}
+
+// newTester opens everything that can be missing, before anything is done in the
+// kernel.
+func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err error) {
+	t := &tester{options: o, streams: s, suite: file, counted: everything(file)}
+	given := len(o.Command) > 0 || file.Run != nil
+	outside := o.Bounds.Duration > 0 || !given && o.Ready != (run.ReadyOptions{})
+	if t.job, err = file.Command(o.Command, outside); err != nil {
+		return nil, exit.Misuse(err)
+	}
+	if t.machine.Release, err = runtime.Release(); err != nil {
+		return nil, err
+	}
+	t.machine.Emulated = emulated()
+	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {
+		return nil, err
+	}
+	if t.ready, err = run.OpenReady(o.Ready); err == nil {
+		err = t.openCommand()
+	}
+	if err != nil {
+		t.out.Discard()
+	}
+	return t, err
+}
+
+// openCommand finds the program, and makes the cgroup that it will run in.
+func (t *tester) openCommand() (err error) {
+	var scopes [suite.Cgroup + 1]bool
+	for _, c := range t.counted {
+		scopes[c.scope] = true
+	}
+	if t.job == nil {
+		if scopes[suite.Task] || scopes[suite.Cgroup] {
+			return exit.Usagef("%s has assertions with the scope of the command, and there is none: write it after --", t.suite.File)
+		}
+		return nil
+	}
+	t.command, err = run.FindProgram(t.job.Command, t.options.Own, t.streams)
+	if err != nil {
+		return err
+	}
+	t.command.OwnGroup() // to end all of it if it takes too long
+	// Stdout is for results.
+	t.command.Cmd.Stdout = t.command.Cmd.Stderr
+	if scopes[suite.Cgroup] {
+		if t.cgroup, err = makeCgroup(); err != nil {
+			return fmt.Errorf("make a cgroup for the command, which assertions with scope cgroup take: %w", err)
+		}
+		t.cgroup.hold(t.command.Cmd)
+	}
+	return nil
+}
+
+// close frees what the tester holds.
+func (t *tester) close() {
+	for _, u := range t.units {
+		if u.session != nil {
+			u.session.Close()
+		}
+	}
+	t.ready.Close()
+	t.out.Discard()
+	if t.cgroup != nil {
+		t.cgroup.remove()
+	}
+}
+
+// run does everything up to the results.
+func (t *tester) run() error {
+	var unmet string
+	var misfit error
+	k, err := runtime.OpenFor(t.traces(), t.types(), func(kernel *compiler.Target) (fit bool) {
+		if unmet = bind.Unmet(t.suite.Requires, kernel, t.machine.Release); unmet != "" {
+			return false
+		}
+		t.target = kernel
+		fit, misfit = t.resolve()
+		return fit
+	})
+	if err != nil {
+		return err
+	}
+	if unmet != "" {
+		t.results = t.skipped(unmet)
+		return nil
+	}
+	if misfit != nil {
+		return misfit
+	}
+	t.kernel = k
+	if err := t.compile(); err != nil {
+		return err
+	}
+	if err := t.attachAll(); err != nil {
+		return err
+	}
+	if err := t.work(); err != nil {
+		return err
+	}
+	t.results, err = t.judge()
+	return err
+}
+
+// types returns the names of the types that the file requires.
+func (t *tester) types() (names []string) {
+	for _, r := range t.suite.Requires {
+		if r.Kind == suite.RequireBTF {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// traces returns all traces of the file, to find the symbols that are needed.
+func (t *tester) traces() (all []*spec.Trace) {
+	for _, c := range t.counted {
+		for _, side := range c.sides {
+			for _, s := range side.path {
+				all = append(all, s.AnyOf...)
+			}
+		}
+	}
+	for _, r := range t.suite.Requires {
+		if r.Kind == suite.RequireFunc {
+			all = append(all, bind.FunctionTrace(r.Name))
+		}
+	}
+	return all
+}

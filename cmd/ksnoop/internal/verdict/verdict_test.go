@@ -1,0 +1,203 @@
+package verdict
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+	"github.com/ksnoop/ksnoop/compiler/suite/bind"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// dealt returns for each entry of a probe file how it is counted, or why it is not.
+func dealt(t *testing.T, text string) (all []string, units []*testUnit) {
+	s, err := suite.Parse("x.probes", "ksnoop-probes 1\nsuite x\n"+text)
+	require.NoError(t, err)
+	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(t)))
+	require.NoError(t, err)
+	features, err := target.FeaturesOf("6.12", types, compiler.AMD64)
+	require.NoError(t, err)
+	kernel := &compiler.Target{Kernel: types, Module: target.NoModule, Arch: compiler.AMD64, Features: features}
+	tester := &tester{options: new(Options), suite: s, counted: everything(s), target: kernel}
+	_, err = tester.resolve()
+	require.NoError(t, err)
+	for _, c := range tester.counted {
+		what := c.name + ":"
+		for _, side := range c.sides {
+			what += fmt.Sprintf(" %s of %s", side.measure, side.trace().Target())
+		}
+		switch {
+		case c.skip != "":
+			what = c.name + ": skipped: " + c.skip
+		case c.err != nil:
+			what = c.name + ": error: " + bind.Sentence(c.err)
+		}
+		all = append(all, what)
+	}
+	return all, tester.units
+}
+
+func TestDeal(t *testing.T) {
+	all, units := dealt(t, `
+assert count   vfs_read(count > 5)             never
+assert quick   vfs_read()                      p50 < 1ms min-samples 1
+assert longest vfs_read()                      max < 1ms
+assert moved   vfs_read(file->pos)             changed
+assert pair    vfs_read() ~ vfs_open()         difference <= 1
+assert path    -s vfs_read vfs_open            never
+assert mine    vfs_read()                      never  scope task
+assert either  any-of {nothing vfs_open}()     never
+assert gone    nothing()                       never
+assert glob    nothing_*()                     never
+assert misfit  vfs_read(cuont)                 never
+assert bad     vfs_read(file->pso)             changed
+assert half    vfs_read() ~ nothing()          difference <= 1
+metric calls   vfs_read()                      count
+metric bytes   vfs_read(count)                 sum
+evidence count vfs_read(count)                 last 3
+`)
+	require.Equal(t, []string{
+		"count: calls of vfs_read",
+		"quick: durations of vfs_read",
+		"longest: durations of vfs_read",
+		"moved: changes of vfs_read",
+		"pair: calls of vfs_read calls of vfs_open",
+		"path: calls of vfs_open",
+		"mine: calls of vfs_read",
+		"either: calls of vfs_open",
+		"gone: skipped: there is no function nothing in this kernel",
+		"glob: skipped: no function of this kernel matches 'nothing_*'; functions of a module need its name: MODULE:nothing_*; tracepoints are tp:nothing_*",
+		"misfit: error: vfs_read has no argument 'cuont'; did you mean 'count'?",
+		"bad: error: struct file has no member 'pso'; did you mean 'pos'?",
+		"half: skipped: there is no function nothing in this kernel",
+		"calls: calls of vfs_read",
+		"bytes: values of vfs_read",
+		"count: events of vfs_read",
+	}, all)
+	// One unit for the whole system, one for the path, one for the command.
+	require.Len(t, units, 3)
+	require.True(t, units[0].evidence)
+	require.Len(t, units[0].measures, 9)
+	require.True(t, units[1].chain)
+	require.Equal(t, suite.Task, units[2].scope)
+	require.False(t, units[2].evidence)
+}
+
+// TestNumber64 verifies that sums are numbers of 64 bits as long as they fit.
+func TestNumber64(t *testing.T) {
+	huge := runtime.NewUint(math.MaxUint64).Add(runtime.NewUint(1))
+	for want, n := range map[suite.Value]runtime.Int{
+		{Bits: 7}: runtime.NewUint(7), {Bits: math.MaxUint64}: huge, {Bits: ^uint64(6), Signed: true}: runtime.NewInt(-7),
+		{Bits: 1 << 63, Signed: true}: runtime.NewInt(math.MinInt64),
+	} {
+		require.Equal(t, want, number64Of(n), n.String())
+	}
+	require.Equal(t, suite.Value{Bits: 1 << 63, Signed: true}, number64Of(runtime.NewInt(math.MinInt64).Add(runtime.NewInt(-1))))
+}
+
+// TestHistogramSample verifies that there is an edge for each power of two.
+func TestHistogramSample(t *testing.T) {
+	var h compiler.Histogram
+	for _, v := range []uint64{0, 3, 17, 18, 300, 300, math.MaxUint64} {
+		h.Add(v)
+	}
+	s := histogramSample(suite.Observed{Histogram: &h, Sum: suite.Value{Bits: 638}})
+	require.Equal(t, 638.0, s.Sum)
+	require.Equal(t, uint64(1), s.Beyond)
+	require.Equal(t, []report.Bucket{{UpTo: 0, Count: 1}, {UpTo: 1}, {UpTo: 3, Count: 1}, {UpTo: 7}, {UpTo: 15}, {UpTo: 31, Count: 2}, {UpTo: 63}, {UpTo: 127}, {UpTo: 255}, {UpTo: 511, Count: 2}}, s.Buckets[:10])
+	require.Empty(t, histogramSample(suite.Observed{}).Buckets)
+}
+
+// TestTestStatus verifies that an error before there are results has the status for
+// its cause.
+func TestTestStatus(t *testing.T) {
+	require.True(t, exit.IsUsage(withTestStatus(exit.Usagef("wrong"))))
+	var status exit.StatusError
+	require.ErrorAs(t, withTestStatus(os.ErrPermission), &status)
+	require.Equal(t, suite.ExitPermission, status.Status)
+	if runtime.ReadPrivileges().Refusal() == "" {
+		require.ErrorAs(t, withTestStatus(errors.New("no BTF")), &status)
+		require.Equal(t, suite.ExitUnavailable, status.Status)
+	}
+}
+
+// TestOnlyCopy verifies that if a function exists only as one changed copy, the copy
+// is counted, if the spec names no argument.
+func TestOnlyCopy(t *testing.T) {
+	symbols, err := kallsyms.Read(strings.NewReader("ffffffff81000000 t gone.isra.0\nffffffff81000100 t two.isra.0\nffffffff81000200 t two.constprop.0\n"), nil)
+	require.NoError(t, err)
+	kernel := &compiler.Target{Symbols: symbols}
+	for text, want := range map[string]string{
+		"gone()": "gone.isra.0", "gone(return < 0) if $pid == 1": "gone.isra.0", "gone": "", "gone(x)": "", "gone() if x->y": "", "gone($arg1)": "", "two()": "", "other()": "",
+	} {
+		trace, _, err := spec.ParseIn(text, 0)
+		require.NoError(t, err, text)
+		got := ""
+		if copied := bind.OnlyCopy([]*spec.Trace{trace}, kernel); copied != nil {
+			got = copied.Func.Name
+		}
+		require.Equal(t, want, got, text)
+	}
+}
+
+// TestSchemaOfVerdicts covers verdicts on all kinds of assertions, and all kinds of
+// metrics, with everything observed or nothing.
+func TestSchemaOfVerdicts(t *testing.T) {
+	s, err := suite.Parse("x.probes", `ksnoop-probes 1
+suite x
+run true
+assert never      f(return < 0)    never
+assert quick      f()              p50 < 1ms  min-samples 1
+assert longest    f()              max < 1ms
+assert changed    f(a->b)          changed
+assert balanced   f() ~ g()        difference <= 1
+metric calls      f()              count
+metric bytes      f(a)             sum
+metric sizes      f(a)             histogram
+`)
+	require.NoError(t, err)
+	var h compiler.Histogram
+	h.Add(5)
+	counts := suite.Counts{Called: 2, Matched: 1, Missed: 1, Unreadable: 1, Uncounted: true}
+	seen := suite.Observed{
+		Counts: counts, Other: counts, Changed: 1, Histogram: &h, Maximum: 5,
+		Sum: suite.Value{Bits: ^uint64(0), Signed: true}, First: &suite.Value{Bits: ^uint64(0), Signed: true},
+	}
+	tester := &tester{options: new(Options), suite: s, machine: suite.Machine{Release: "6.12", Emulated: true}}
+	results := []testResult{{Result: s.Run.Judge(suite.Exited{Status: 3, Took: 1})}, {Result: s.Run.Judge(suite.Exited{TimedOut: true})}}
+	for _, o := range []suite.Observed{seen, {}, {Skip: "there is none"}} {
+		for _, a := range s.Asserts {
+			results = append(results, testResult{Result: a.Judge(o)}, testResult{Result: a.Judge(o).ExpectFailure("why")})
+		}
+		for _, m := range s.Metrics {
+			results = append(results, testResult{Result: m.Report(o)})
+		}
+	}
+	var text strings.Builder
+	w, err := report.New("json", &text, nil)
+	require.NoError(t, err)
+	require.NoError(t, w.Begin(report.Suite{Name: s.Name, Results: len(results), Fields: tester.about()}))
+	for _, r := range results {
+		require.NoError(t, w.Result(tester.reported(r)))
+	}
+	require.NoError(t, w.End())
+	require.NoError(t, fixture.Schema(t, "results").Lines(text.String()))
+	for _, status := range []string{"pass", "fail", "skip", "xfail", "error", "timeout"} {
+		require.Contains(t, text.String(), `"status":"`+status+`"`)
+	}
+}

@@ -1,0 +1,97 @@
+package verdict
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/compiler/suite"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// work waits while the calls are made: by the command, or by others until the end.
+func (t *tester) work() error {
+	over := make(chan struct{})
+	stop := &testStop{units: t.units, over: over}
+	run.StopOnSignal(stop, t.command, t.options.Own, func() {})
+	if err := t.ready.Tell(); err != nil {
+		return err
+	}
+	if t.command == nil {
+		t.waitOutside(over)
+	} else if err := t.runCommand(over); err != nil {
+		return err
+	}
+	if t.suite.Settle > 0 && !stop.asked.Load() {
+		waitFor(t.suite.Settle, over)
+	}
+	var errs []error
+	for _, u := range t.units {
+		errs = append(errs, u.session.Stop())
+	}
+	for _, u := range t.units {
+		errs = append(errs, u.collected())
+	}
+	return errors.Join(errs...)
+}
+
+// waitOutside waits for the end of the time, or for a signal.
+func (t *tester) waitOutside(over <-chan struct{}) {
+	if t.options.Bounds.Duration > 0 {
+		waitFor(t.options.Bounds.Duration, over)
+		return
+	}
+	<-over
+}
+
+// waitFor waits for a duration, or until over is closed.
+func waitFor(d time.Duration, over <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-over:
+	}
+}
+
+// patienceToEnd is how long a command may take to end after it was told to.
+const patienceToEnd = 5 * time.Second
+
+// runCommand starts the command, now that everything is attached, and waits
+// until it ends.
+func (t *tester) runCommand(over <-chan struct{}) error {
+	start := t.command.Start
+	for _, u := range t.units {
+		if u.scope == suite.Task {
+			start = startFollowed(u.session, start)
+		}
+	}
+	begin := time.Now()
+	if err := start(); err != nil {
+		return err
+	}
+	go t.command.Wait(func() {})
+	var late <-chan time.Time
+	if t.job.Timeout > 0 {
+		timer := time.NewTimer(t.job.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-t.command.Ended:
+	case <-late:
+		t.exited.TimedOut = true
+		t.command.End(patienceToEnd)
+	case <-over: // a second signal ends ksnoop itself
+		<-t.command.Ended
+	}
+	t.exited.Took = time.Since(begin)
+	t.exited.Status = t.command.Status
+	return nil
+}
+
+// startFollowed returns a function that lets a session follow the processes that
+// start starts.
+func startFollowed(s *runtime.Session, start func() error) func() error {
+	return func() error { return s.FollowChildren(start) }
+}

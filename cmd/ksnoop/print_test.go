@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// onLine runs a command line. Its words are separated by |.
+func onLine(line string) (status int, stdout, stderr string) {
+	var out, errors bytes.Buffer
+	status = ksnoopStatus(append([]string{"ksnoop"}, strings.Split(line, "|")...), strings.NewReader(""), &out, &errors)
+	return status, out.String(), errors.String()
+}
+
+// TestPrint prints values of the running kernel, whatever it allows to be attached.
+func TestPrint(t *testing.T) {
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		t.Skip("the running kernel has no BTF: ", err)
+	}
+	if why := runtime.ReadPrivileges().Refusal(); why != "" {
+		t.Skip(why)
+	}
+	comm, err := os.ReadFile("/proc/thread-self/comm")
+	require.NoError(t, err)
+	status, stdout, stderr := onLine("print|$task->nsproxy->uts_ns->name.sysname, $task->comm:string|(struct file *)16")
+	require.Zero(t, status, stderr)
+	require.Equal(t, "$task->nsproxy->uts_ns->name.sysname = (char[65])\"Linux\"\n$task->comm = (char[16])\""+strings.TrimSpace(string(comm))+"\"\n"+
+		"(struct file *)16 = *(0x10) /* Cannot show '(struct file *)16' as 'struct file *': 0x10 is in the NULL page */\n", stdout)
+	status, stdout, stderr = onLine("print|-o|json|--every|1ms|-n|3|$task->se, $comm|*(u8 *)8")
+	require.Zero(t, status, stderr)
+	require.NoError(t, fixture.Schema(t, "print").Lines(stdout))
+}
+
+// TestPrintRefuses verifies what the command line says of mistakes.
+func TestPrintRefuses(t *testing.T) {
+	for line, want := range map[string]string{
+		"print":              "ksnoop: print needs a value, as in ksnoop print '$task->comm' (ksnoop help print explains more)\n",
+		"print|return":       "ksnoop: 'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls\n",
+		"print|-n|2|$pid":    "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
+		"print|-o|xml|$pid":  "ksnoop: --output is \"xml\": it must be text, compact or json\n",
+		"print|--every|x|$p": "ksnoop: --every is \"x\": it must be a time such as 500ms, 2m or 10 (seconds)\n",
+	} {
+		status, stdout, stderr := onLine(line)
+		require.Equal(t, 2, status, line)
+		require.Empty(t, stdout)
+		require.Equal(t, want, stderr)
+	}
+}

@@ -1,0 +1,462 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/render"
+	"github.com/stretchr/testify/require"
+)
+
+// TestReplay verifies that replay prints what trace prints, byte for byte.
+func TestReplay(t *testing.T) {
+	values := btfdump.Options{EmitStrings: true, Indent: " "}
+	zeroes := btfdump.Options{EmitStrings: true, Indent: " ", EmitZeroes: true, SkipNames: true}
+	for _, run := range traceRuns(t) {
+		var file bytes.Buffer
+		run.record(t, &file, symbolTable(t))
+		path := filepath.Join(t.TempDir(), "recording")
+		require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+		for _, tc := range []struct {
+			options string
+			o       render.Options
+		}{
+			{"", render.Options{Values: values, Look: render.Look{Time: render.Mono}}},
+			{"-o compact --time wall", render.Options{Format: "compact", Values: values, Look: render.Look{Time: render.Wall}}},
+			{"-o json", render.Options{Format: "json", Values: values}},
+			{"-o json --time wall", render.Options{Format: "json", Values: values, Look: render.Look{Time: render.Wall}}},
+			{"-o json --emit-zeroes --skip-names", render.Options{Format: "json", Values: zeroes}},
+			{"--time delta --emit-zeroes --skip-names --no-header", render.Options{Values: zeroes, Look: render.Look{Time: render.Delta, NoHeader: true}}},
+		} {
+			t.Run(run.name+" "+tc.options, func(t *testing.T) {
+				want := run.traced(t, tc.o)
+				status, stdout, stderr := runLine(append([]string{"replay", path}, strings.Fields(tc.options)...)...)
+				require.Zero(t, status, stderr)
+				require.Equal(t, want, stdout)
+				require.Regexp(t, "ring buffer was full|spans that began at", stderr)
+				if run.name == "values" || run.name == "tables" {
+					require.Contains(t, stdout, "vfs_open+0x", "addresses have names")
+				}
+				if run.name == "values" {
+					require.Contains(t, stdout, "main+0x", "frames of processes, too")
+					require.Contains(t, stdout, "a container", "and containers")
+				}
+			})
+		}
+	}
+}
+
+// TestReplayPart verifies that replay shows a part of the time, and of the functions.
+func TestReplayPart(t *testing.T) {
+	run := traceRuns(t)[0]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	count := func(options ...string) int {
+		status, stdout, stderr := runLine(append([]string{"replay", path, "-o", "json"}, options...)...)
+		require.Zero(t, status, stderr)
+		return strings.Count(stdout, `{"type":"event"`)
+	}
+	require.Equal(t, 300, count())
+	require.Equal(t, 100, count("--from", "2010000000"))
+	require.Equal(t, 50, count("--from", "2010000000", "--to", "2500000000"))
+	require.Equal(t, 101, count("--from", "1s"), "from the first clock pair, at 1 s, on")
+	require.Equal(t, 300, count("--func", "vfs_*", "--func", "tp:tick"))
+	require.Less(t, count("--func", "vfs_op?n"), 200)
+	status, stdout, stderr := runLine("replay", path, "--func", "vfs_opne")
+	require.Equal(t, 2, status)
+	require.Empty(t, stdout)
+	require.Equal(t, "ksnoop: --func is \"vfs_opne\": the recording has no such function: did you mean 'vfs_open'?\n", stderr)
+	status, _, stderr = runLine("replay", path, "--func", "tcp_*")
+	require.Equal(t, 2, status)
+	require.Equal(t, "ksnoop: --func is \"tcp_*\": the recording has no such function: ksnoop info "+path+" lists its functions\n", stderr)
+}
+
+// TestReplayPartOfTables verifies that replay shows the tables of some functions, and
+// those of which a condition leaves rows.
+func TestReplayPartOfTables(t *testing.T) {
+	runs := traceRuns(t)
+	run := runs[slices.IndexFunc(runs, func(r *traceRun) bool { return r.name == "tables" })]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	const span = "vfs_open => vfs_read"
+	for _, tc := range []struct {
+		options []string
+		want    []string // labels of the tables
+		without string   // a function in no row
+	}{
+		{nil, []string{"vfs_read", "vfs_open", "vfs_[or]*", "tp:t*", span}, "none"},
+		{[]string{"--func", "vfs_*"}, []string{"vfs_read", "vfs_open", "vfs_[or]*", span}, "none"},
+		{[]string{"--func", "*_open"}, []string{"vfs_open", "vfs_[or]*", span}, "vfs_read"},
+		{[]string{"--func", "vfs_read", "--func", "tick"}, []string{"vfs_read", "vfs_[or]*", "tp:t*", span}, "vfs_open"},
+		{[]string{"--func", "tp:tick"}, []string{"tp:t*"}, "none"},
+		{[]string{"if $comm == \"nobody\""}, nil, "none"},
+	} {
+		status, stdout, stderr := runLine(append([]string{"replay", path}, tc.options...)...)
+		require.Zero(t, status, stderr)
+		require.NotContains(t, stdout, "no calls")
+		labels := []string{}
+		for _, m := range regexp.MustCompile(`(?m)^(\S.*) in 2s:$`).FindAllStringSubmatch(stdout, -1) {
+			labels = append(labels, m[1])
+		}
+		require.Equal(t, slices.Repeat(tc.want, 2), labels, tc.options)
+		require.NotRegexp(t, `(?m)^  `+tc.without+` `, stdout, tc.options)
+	}
+}
+
+// TestDamagedRecording verifies that what is before the damage of a recording is
+// shown, and that an exact sentence says what is missing.
+func TestDamagedRecording(t *testing.T) {
+	run := traceRuns(t)[0]
+	var file bytes.Buffer
+	run.record(t, &file, symbolTable(t))
+	whole := file.Bytes()
+	blocks := blockStarts(whole)
+	require.Greater(t, len(blocks), 5)
+	third := blocks[3]
+	shown := 0 // after the first item, each block has 50
+	for _, step := range run.steps[:51] {
+		if step.Record != nil {
+			shown++
+		}
+	}
+	flipped := bytes.Clone(whole)
+	flipped[third+30] ^= 1
+	for _, tc := range []struct {
+		name    string
+		content []byte
+		want    string
+	}{
+		{"no end", whole[:third], "the recording has no end: it goes on, or its process was killed, or the disk was full"},
+		{"cut", whole[:third+20], fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: the file ends in the middle of a block", third)},
+		{"header cut", whole[:third+2], fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: the file ends in the middle of a block", third)},
+		{"flipped", flipped, fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: the checksum of a block is wrong", third)},
+		{"block missing", append(bytes.Clone(whole[:third]), whole[blocks[4]:]...), fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: block 4 is where block 3 must be", third)},
+		{"nothing", nil, "it is empty: nothing was recorded, or its file system was full"},
+		{"other", []byte("#!/bin/sh and more text"), "it is not a recording of ksnoop record"},
+		{"magic cut", whole[:5], "it ends after 5 bytes, before its first block"},
+		{"version", append([]byte("ksnoop-record\x00\x00\x02"), whole[16:]...), "its format has version 2, and this ksnoop reads version 1: use a ksnoop of the same version as the one that recorded"},
+		{"no block", whole[:16], "the recording is damaged at byte 16, and cannot be read from there on: the file ends in the middle of a block"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "recording")
+			require.NoError(t, os.WriteFile(path, tc.content, 0o644))
+			status, stdout, stderr := runLine("replay", "-o", "json", path)
+			require.Equal(t, 1, status)
+			require.Equal(t, "ksnoop: read "+path+": "+tc.want+"\n", stderr)
+			if bytes.HasPrefix(tc.content, whole[:third]) {
+				require.Equal(t, shown, strings.Count(stdout, `{"type":"event"`), "of the blocks before")
+			}
+		})
+	}
+}
+
+// blockStarts returns the offsets of the blocks of a recording.
+func blockStarts(file []byte) (all []int) {
+	for at := 16; at < len(file); at += 16 + int(binary.LittleEndian.Uint32(file[at+4:])) {
+		all = append(all, at)
+	}
+	return all
+}
+
+// contentsOf returns the contents of the blocks of a recording, and joined makes a
+// recording of such, as docs/recording.md says.
+func contentsOf(t testing.TB, file []byte) (all [][]byte) {
+	for _, at := range blockStarts(file) {
+		size := int(binary.LittleEndian.Uint32(file[at+4:]))
+		content, err := s2.Decode(nil, file[at+16:][:size])
+		require.NoError(t, err)
+		require.Len(t, content, int(binary.LittleEndian.Uint32(file[at+8:])))
+		all = append(all, content)
+	}
+	return all
+}
+
+func joined(contents [][]byte) []byte {
+	file := []byte("ksnoop-record\x00\x00\x01")
+	for i, content := range contents {
+		stored := s2.Encode(nil, content)
+		head := binary.LittleEndian.AppendUint32(nil, uint32(len(stored)))
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(content)))
+		head = binary.LittleEndian.AppendUint32(head, uint32(i))
+		sum := crc32.Checksum(append(head, stored...), crc32.MakeTable(crc32.Castagnoli))
+		file = binary.LittleEndian.AppendUint32(file, sum)
+		file = append(append(file, head...), stored...)
+	}
+	return file
+}
+
+// replayed reads and prints a recording of any content, and returns its error.
+func replayed(t testing.TB, content []byte) error {
+	r, err := recording.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	names := new(render.Symbols)
+	names.Set(nil)
+	r.Symbols = names.Set
+	var printers []render.Printer
+	for _, format := range render.Formats {
+		p, err := render.New(r.Unit, render.Options{Format: format, System: &r.System, Symbols: names, Values: btfdump.Options{EmitStrings: true, Indent: " "}})
+		require.NoError(t, err)
+		printers = append(printers, p)
+	}
+	var ev runtime.Event
+	for {
+		item, err := r.Next()
+		if err != nil {
+			return err
+		}
+		for _, p := range printers {
+			switch {
+			case item.Record != nil:
+				if ev.Decode(r.Unit, item.Record) == nil {
+					_ = p.Event(&ev) // its type may have no size
+				}
+			case item.Table != nil:
+				_ = p.Table(item.Table)
+			case item.Loss != nil:
+				for _, l := range render.NewLosses(r.Unit, item.Loss.Counts, item.Loss.Time) {
+					p.Loss(l)
+				}
+			case item.End != nil:
+				p.End(render.NewSummary(r.Unit, *item.End))
+				render.Losses(*item.End, true)
+			}
+			require.NoError(t, p.Flush(io.Discard))
+		}
+	}
+}
+
+// TestTruncatedRecordings verifies that recordings that end anywhere are read without
+// an accident.
+func TestTruncatedRecordings(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
+	for _, run := range traceRuns(t) {
+		var file bytes.Buffer
+		run.record(t, &file, symbolTable(t))
+		require.ErrorIs(t, replayed(t, file.Bytes()), io.EOF)
+		for range rounds / 5 {
+			err := replayed(t, file.Bytes()[:rnd.IntN(file.Len())])
+			require.Error(t, err)
+			require.NotErrorIs(t, err, io.EOF)
+		}
+	}
+}
+
+// TestMutatedRecordings verifies that recordings with any content, whose checksums are
+// right, are read and printed without an accident.
+func TestMutatedRecordings(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	rounds := 100_000
+	if testing.Short() {
+		rounds = 2000
+	}
+	runs := traceRuns(t)
+	read, damaged := 0, 0
+	for _, run := range runs {
+		run.steps = append(run.steps[:min(len(run.steps), 30)], run.steps[max(0, len(run.steps)-2):]...)
+		var file bytes.Buffer
+		run.record(t, &file, symbolTable(t))
+		contents := contentsOf(t, file.Bytes())
+		for range rounds / len(runs) {
+			mutant := make([][]byte, len(contents))
+			for i := range contents {
+				mutant[i] = bytes.Clone(contents[i])
+			}
+			for range 1 + rnd.IntN(4) {
+				i := rnd.IntN(len(mutant))
+				if rnd.IntN(2) == 0 {
+					i = 0 // what decodes the others
+				}
+				mutate(mutant[i], rnd)
+			}
+			err := replayed(t, joined(mutant))
+			if damage := (*recording.DamageError)(nil); errors.As(err, &damage) {
+				damaged++
+			} else {
+				read++
+			}
+		}
+	}
+	require.Greater(t, read, rounds/100, "some are still recordings")
+	require.Greater(t, damaged, rounds/100)
+}
+
+// mutate changes a byte or two in place.
+func mutate(content []byte, rnd *rand.Rand) {
+	at := rnd.IntN(len(content))
+	switch rnd.IntN(4) {
+	case 0:
+		content[at] = byte(rnd.Uint32())
+	case 1:
+		content[at] ^= 1 << rnd.IntN(8)
+	case 2:
+		content[at]++
+	case 3:
+		copy(content[at:], content[rnd.IntN(len(content)):])
+	}
+}
+
+// FuzzReplay verifies that blocks of any content are read and printed without an
+// accident.
+func FuzzReplay(f *testing.F) {
+	for _, run := range traceRuns(f) {
+		run.steps = append(run.steps[:min(len(run.steps), 5)], run.steps[max(0, len(run.steps)-2):]...)
+		var file bytes.Buffer
+		run.record(f, &file, symbolTable(f))
+		contents := contentsOf(f, file.Bytes())
+		f.Add(contents[0], bytes.Join(contents[1:], nil))
+	}
+	f.Fuzz(func(t *testing.T, head, items []byte) {
+		require.Error(t, replayed(t, joined([][]byte{head, items})))
+	})
+}
+
+// TestReplayCondition verifies that replay shows the events and rows for which a
+// condition over recorded values holds.
+func TestReplayCondition(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, file, file->flags, $cgroup, return)", "vfs_open(file->pos, path:ustring, path)")
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(7, 8))
+	var shown []*runtime.Event
+	for i := range 400 {
+		rec := randomRecord(unit, rnd.IntN(len(unit.Events)), rnd, time.Duration(i+1)*time.Millisecond)
+		require.NoError(t, w.Record(rec))
+		ev := new(runtime.Event)
+		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
+		shown = append(shown, ev)
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	value := func(ev *runtime.Event, name string) *runtime.Value {
+		i := slices.IndexFunc(ev.Values, func(v runtime.Value) bool { return v.Name == name })
+		if i < 0 || ev.Values[i].Fault == compiler.ValueFault || ev.Values[i].Pointee == nil && ev.Values[i].Fault != compiler.NoFault {
+			return nil
+		}
+		return &ev.Values[i]
+	}
+	for _, tc := range []struct {
+		cond string
+		want func(ev *runtime.Event) bool
+	}{
+		{"if count > 100", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() > 100 }},
+		{"if !(count > 100)", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() <= 100 }},
+		{"if return < 0", func(ev *runtime.Event) bool { v := value(ev, "return"); return v != nil && v.Int64() < 0 }},
+		{"if return == -ENOENT || count == 0", func(ev *runtime.Event) bool {
+			r, c := value(ev, "return"), value(ev, "count")
+			return r != nil && (r.Int64() == -2 || c != nil && c.Uint64() == 0)
+		}},
+		{"if file == NULL", func(ev *runtime.Event) bool { v := value(ev, "file"); return v != nil && v.Addr == 0 }},
+		{`if path == "a text"`, func(ev *runtime.Event) bool {
+			v := value(ev, "path")
+			return v != nil && v.Fault == compiler.NoFault && v.Text != compiler.NoText && string(bytes.SplitN(v.Data, []byte{0}, 2)[0]) == "a text"
+		}},
+		{`if $comm ~ "ca*"`, func(*runtime.Event) bool { return true }},
+		{`if $comm != "cat"`, func(*runtime.Event) bool { return false }},
+		{"if $pid < 300 && $tid != 77777777", func(ev *runtime.Event) bool { return ev.PID < 300 }},
+	} {
+		t.Run(tc.cond, func(t *testing.T) {
+			status, stdout, stderr := runLine("replay", "-o", "json", path, tc.cond)
+			require.Zero(t, status, stderr)
+			want := 0
+			for _, ev := range shown {
+				if tc.want(ev) {
+					want++
+				}
+			}
+			require.Equal(t, want, strings.Count(stdout, `{"type":"event"`))
+		})
+	}
+}
+
+// TestReplayConditionErrors verifies that a condition that cannot be asked is refused
+// with its reason.
+func TestReplayConditionErrors(t *testing.T) {
+	run := traceRuns(t)[0]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	for _, tc := range []struct{ cond, want string }{
+		{"if cuont > 1", "no record has 'cuont'\n  if cuont > 1\n     ^^^^^\n  did you mean 'count'?"},
+		{"if $uid > 1 && nothing == 2", "no record has 'nothing'\n  if $uid > 1 && nothing == 2\n                 ^^^^^^^\n  a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"},
+		{"if $pid == $tid", "a recorded value is compared with a constant, and '$tid' is none\n  if $pid == $tid\n             ^^^^"},
+		{"if $pid == \"cat\"", "'$pid' is u32, which is not compared with a string"},
+		{"if ", "a condition is missing after 'if'"},
+		{"iffy", "replay takes one file of ksnoop record, not 2: as in ksnoop replay FILE 'if count > 4k'"},
+	} {
+		status, stdout, stderr := runLine("replay", path, tc.cond)
+		require.Equal(t, 2, status)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, tc.want)
+	}
+}
+
+// TestInfoOfRecording verifies what info says of whole and of damaged recordings.
+func TestInfoOfRecording(t *testing.T) {
+	run := traceRuns(t)[0]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	status, stdout, stderr := runLine("info", path)
+	require.Zero(t, status, stderr)
+	require.Regexp(t, `^\S*recording: a recording of ksnoop 1
+  system   h, Linux 6.12.0-test \(amd64\), boot b
+  specs    vfs_read
+  began    2023-11-14T22:13:21Z
+  lasted   2s
+  records  300: \d+ of vfs_read \(entry\), .*
+  lost     \d+
+$`, stdout)
+	cut := filepath.Join(dir, "cut")
+	require.NoError(t, os.WriteFile(cut, file.Bytes()[:file.Len()-5], 0o644))
+	schema := fixture.Schema(t, "info")
+	for _, tc := range []struct {
+		path, want string
+		status     int
+	}{
+		{path, `"realtime":1700000000000000000,"begin":1000000000,"end":3000000000,"specs":["vfs_read"],"events":[{"func":"vfs_read","kind":"entry","records":`, 0},
+		{cut, `"damage":"the recording is damaged at byte `, 1},
+	} {
+		status, stdout, stderr := runLine("info", "-o", "json", tc.path)
+		require.Equal(t, tc.status, status, stderr)
+		require.Contains(t, stdout, tc.want)
+		require.Equal(t, tc.status == 0, strings.Contains(stdout, `"lost":`))
+		require.NoError(t, schema.Lines(stdout))
+	}
+	status, _, stderr = runLine("info", path, "--file", "/nosuch")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "/nosuch")
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// misread returns an error that explains what is wrong with the options of a command.
+// Package flag distinguishes its errors only by their texts.
+func (e *environment) misread(c *cli.Context, err error, _ bool) error {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return noValue(c.Command.Name, name)
+	}
+	var name, value string
+	if n, _ := fmt.Sscanf(text, "invalid boolean value %q for -%s", &value, &name); n == 2 {
+		return exit.Usagef("--%s is %q: it takes no value, or true or false", strings.TrimSuffix(name, ":"), value)
+	}
+	option, ok := strings.CutPrefix(text, "bad flag syntax: ")
+	if name, undefined := strings.CutPrefix(text, "flag provided but not defined: -"); undefined {
+		option, ok = "-"+name, true
+		if utf8.RuneCountInString(name) > 1 {
+			option = "-" + option
+		}
+	}
+	if !ok {
+		return exit.Misuse(err)
+	}
+	if lost := target.LostQuotes(e.args, ""); lost != nil {
+		return lost // a piece of a spec, such as -EINTR), looks like an option
+	}
+	if len(e.operands) > 0 && !e.named {
+		if meant := unknownCommand(c.App, e.operands[0]); meant != nil {
+			return meant
+		}
+	}
+	return unknownOption(c.Command, option)
+}
+
+// noValue returns the error for an option of a command without its value.
+func noValue(command, option string) error {
+	if option == "file" {
+		return exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
+	}
+	return exit.Usagef("--%s has no value: ksnoop %s --help explains it", option, command)
+}
+
+// commandNames returns the names of all commands that the help shows.
+func commandNames(app *cli.App) (names []string) {
+	for _, c := range app.VisibleCommands() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// longOptions returns the long names of a command's options.
+func longOptions(c *cli.Command) iter.Seq[string] {
+	var names []string
+	for _, f := range c.Flags {
+		name, _ := flagNames(f)
+		names = append(names, name)
+	}
+	return slices.Values(names)
+}
+
+// unknownCommand returns the error for options that trace does not have after a
+// word that is nearly the name of another command, or nil if it is not.
+func unknownCommand(app *cli.App, name string) error {
+	if near, ok := spec.Nearest(name, slices.Values(commandNames(app))); ok {
+		return exit.Usagef("there is no command %s: did you mean '%s'?", name, near)
+	}
+	return nil
+}
+
+// unknownTopic returns the error for a topic that help does not explain.
+func unknownTopic(app *cli.App, name string) error {
+	if near, ok := spec.Nearest(name, slices.Values(commandNames(app))); ok {
+		return exit.Usagef("there is no command %s: did you mean 'ksnoop help %s'?", name, near)
+	}
+	return exit.Usagef("there is no command %s: ksnoop help lists them, and ksnoop help spec explains the language", name)
+}
+
+// unknownOption returns the error for an option that a command does not have. option
+// includes its dashes.
+func unknownOption(c *cli.Command, option string) error {
+	option, _, _ = strings.Cut(option, "=")
+	name := strings.TrimLeft(option, "-")
+	if word := optionHabits[name]; word != "" && hasOption(c, word) {
+		return exit.Usagef("%s has no option %s: it is written %s", c.Name, option, word)
+	}
+	if line := lineHabits[name]; line != "" && c.Name == "trace" {
+		return exit.Usagef("%s has no option %s: write ksnoop %s", c.Name, option, line)
+	}
+	if near, ok := spec.Nearest(name, longOptions(c)); ok && len(name) > 1 {
+		return exit.Usagef("%s has no option %s: did you mean --%s?", c.Name, option, near)
+	}
+	return exit.Usagef("%s has no option %s: ksnoop %s --help lists them", c.Name, option, c.Name)
+}
+
+// optionHabits maps options of other tools to those that do the same here.
+var optionHabits = map[string]string{
+	"json": "--output json", "j": "--output json", "jsonl": "--output json", "format": "--output FORMAT",
+	"timeout": "--for TIME", "duration": "--for TIME", "filter": "--comm GLOB", "name": "--comm GLOB", "process": "--pid PID",
+	"follow": "--tree", "follow-forks": "--tree",
+}
+
+// lineHabits maps options of bpftrace, perf-probe and trace-cmd to what is written here.
+var lineHabits = map[string]string{
+	"l": "list 'GLOB'", "list": "list 'GLOB'", "funcs": "list 'GLOB'", "F": "list 'GLOB'",
+	"e": "SPEC, as in ksnoop 'vfs_read(count)'", "a": "SPEC, as in ksnoop 'vfs_read(count)'", "add": "SPEC, as in ksnoop 'vfs_read(count)'",
+}
+
+// hasOption reports whether a command has the option that text begins with.
+func hasOption(c *cli.Command, text string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), " ")
+	return slices.Contains(slices.Collect(longOptions(c)), name)
+}
+
+// noOperand returns the error for a command line without the operand that a command
+// needs.
+func noOperand(command string) error {
+	what, example := "a function", "vfs_read"
+	switch command {
+	case "list":
+		what, example = "a glob", "'vfs_*'"
+	case "print":
+		what, example = "a value", "'$task->comm'"
+	case "watch":
+		what, example = "a variable", "'(int)@panic_timeout'"
+	case "follow":
+		what, example = "a function and an object", "'ip_send_skb(skb)'"
+	case "dump":
+		what, example = "a type", "file"
+	case "test":
+		return exit.Usagef("test needs a probe file, as in ksnoop test tcp.probes -- ./run.sh (ksnoop help test explains more)")
+	case "completion":
+		return exit.Usagef("completion needs the name of a shell, as in ksnoop completion bash (ksnoop help completion explains more)")
+	}
+	return exit.Usagef("%s needs %s, as in ksnoop %s %s (ksnoop help %s explains more)", command, what, command, example, command)
+}
+
+// checkBehind returns an error for a command after -- if nothing is traced, or if
+// the command is empty.
+func checkBehind(nothing bool, command []string) error {
+	switch {
+	case nothing:
+		return exit.Usagef("no function to trace before the -- of a command: as in ksnoop vfs_read -- ls")
+	case len(command) == 0:
+		return exit.Usagef("no command after --: as in ksnoop vfs_read -- ls")
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// sides generates the programs of a probe: one for each side that does
+// something, or one for both.
+func (u *generator) sides(i int, p *compiler.Probe, opts options, entry, ret func(*code)) {
+	if p.Attach.Entry == compiler.KprobeSession {
+		if !p.ReturnSide() {
+			ret = nil
+		}
+		if !entryProgram(p) {
+			entry = nil
+		}
+		c := u.newCode()
+		session(c, p, int64(opts.Features.SessionIsReturn), entry, ret)
+		u.program(i, p, compiler.KprobeSession, c.insns)
+		return
+	}
+	if entryProgram(p) {
+		c := u.newCode()
+		entry(c)
+		u.program(i, p, p.Attach.Entry, c.insns)
+	}
+	if p.ReturnSide() {
+		c := u.newCode()
+		ret(c)
+		u.program(i, p, p.Attach.Return, c.insns)
+	}
+}
+
+// newCode returns an empty program, in the memory of the one before: what is
+// kept of a program is a copy.
+func (u *generator) newCode() *code {
+	u.scratch.insns = u.scratch.insns[:0]
+	clear(u.scratch.jumps)
+	u.scratch = code{insns: u.scratch.insns, jumps: u.scratch.jumps}
+	return &u.scratch
+}
+
+// entryProgram reports whether a program runs at entry. It must be called after
+// it is decided what is kept.
+func entryProgram(p *compiler.Probe) bool { return p.OnEntry || p.Stash || p.Chain != nil }
+
+// license is the license that the kernel requires for GPL-only helpers.
+const license = "Dual MIT/GPL"
+
+// attachTypes has the attach type of the programs of each kind.
+var attachTypes = map[compiler.Kind]ebpf.AttachType{
+	compiler.Fentry:         ebpf.AttachTraceFEntry,
+	compiler.Fexit:          ebpf.AttachTraceFExit,
+	compiler.TpBTF:          ebpf.AttachTraceRawTp,
+	compiler.Iter:           ebpf.AttachTraceIter,
+	compiler.KprobeMulti:    ebpf.AttachTraceKprobeMulti,
+	compiler.KretprobeMulti: ebpf.AttachTraceKprobeMulti,
+	compiler.KprobeSession:  ebpf.AttachTraceKprobeSession,
+}
+
+// program adds a program and the places to attach it. Functions with equal
+// programs share one, if its kind can have many places.
+func (u *generator) program(i int, p *compiler.Probe, kind compiler.Kind, insns asm.Instructions) {
+	places := u.places(p, kind)
+	key := ""
+	if kind.Multi() {
+		// A link can have each function only once.
+		key = u.unused(signature(kind, insns), placeKey(p.Func.Symbol, p.Func.Addr))
+		if at, ok := u.shared[key]; ok {
+			u.Attachments[at].Places = append(u.Attachments[at].Places, places...)
+			return
+		}
+		u.shared[key] = len(u.Attachments)
+	}
+	name := fmt.Sprintf("%s on %s (probe %d)", kind, p.Func.Name, i)
+	ps := &ebpf.ProgramSpec{
+		Name: p.Func.Name, Type: ebpf.Kprobe, AttachType: attachTypes[kind], Instructions: slices.Clone(insns), License: license,
+	}
+	switch {
+	case kind.Trampoline():
+		ps.Type, ps.AttachTo = ebpf.Tracing, p.Func.Name
+	case kind == compiler.RawTP:
+		ps.Type = ebpf.RawTracepoint
+	case kind == compiler.Breakpoint:
+		ps.Type, ps.Name = ebpf.PerfEvent, "watch"
+	}
+	u.Collection.Programs[name] = ps
+	a := compiler.Attachment{Program: name, Kind: kind, Places: places}
+	if kind == compiler.Kretprobe {
+		a.ReturnInstances = p.Attach.ReturnInstances
+	}
+	if kind == compiler.Kprobe || kind == compiler.Kretprobe { // one attachment for each address
+		for _, place := range places {
+			a.Places = []compiler.Place{place}
+			u.Attachments = append(u.Attachments, a)
+		}
+		return
+	}
+	u.Attachments = append(u.Attachments, a)
+}
+
+// unused returns the key of an attachment with these instructions that does not
+// have a place yet.
+func (u *generator) unused(signature, place string) string {
+	place += " " + signature
+	key := fmt.Sprintf("%d %s", u.used[place], signature)
+	u.used[place]++
+	return key
+}
+
+// places returns the addresses of a probe's function. For a link by name the
+// kernel would look at all its symbols.
+func (u *generator) places(p *compiler.Probe, kind compiler.Kind) []compiler.Place {
+	place := compiler.Place{Probe: p, Symbol: p.Func.Symbol, Offset: p.Offset, Cookie: uint64(u.first[p]) | uint64(u.Elements[p])<<cookieElement}
+	if p.Follow != nil && p.Follow.Role == compiler.Ends {
+		place.Cookie |= 1 << cookieEnds
+	}
+	if len(p.Func.Addrs) == 0 {
+		if kind.Multi() {
+			place.Addr = p.Func.Addr
+		}
+		return []compiler.Place{place}
+	}
+	var places []compiler.Place
+	for _, place.Addr = range p.Func.Addrs {
+		places = append(places, place)
+	}
+	return places
+}

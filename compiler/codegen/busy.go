@@ -1,0 +1,141 @@
+package codegen
+
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// busyMap has two words for each probe and CPU. The first is 1 while one of the
+// probe's programs runs there, otherwise the frame address of the call that the
+// last one ran for. The second is scratch space.
+//
+// A trampoline skips a program that already runs on the CPU, when an interrupt
+// comes and calls the function, too. Of the call in the interrupt it then skips
+// the entry or the return, but not both. An entry whose return was skipped
+// could be paired with the return of a later call in the same frame whose entry
+// was skipped. The word makes both sides skip such a call, except for
+// interrupts that come before the program has set it, or after: see
+// program.checkFrame. Kprobes do not need it: they skip both sides
+// themselves.
+const busyMap = "busy"
+
+// busyScratch is the offset of the second word.
+const busyScratch = 8
+
+// guarded reports whether the programs of a probe must not interrupt each other
+// on a CPU.
+func guarded(p *compiler.Probe, kind compiler.Kind) bool {
+	return (kind == compiler.Fentry || kind == compiler.Fexit) && (p.Stash || p.Chain != nil)
+}
+
+func (u *generator) addBusy(probes []*compiler.Probe) {
+	for _, p := range probes {
+		if guarded(p, p.Attach.Entry) {
+			u.Collection.Maps[busyMap] = &ebpf.MapSpec{
+				Name: busyMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 16, MaxEntries: uint32(len(probes)),
+			}
+		}
+	}
+}
+
+// enterBusy sets the word, or leaves if it is set. The kernel has counted the
+// entry that it skipped; enterBusy counts the return that it will skip.
+func (p *program) enterBusy() {
+	p.busy = p.room(8)
+	nested := p.outLabel()
+	if p.side == compiler.AtEntry {
+		nested = p.counted("nested", compiler.CounterUnpaired, p.outLabel())
+	}
+	p.step("no program of this function runs on this CPU")
+	p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.index), asm.Word), mapPtr(asm.R1, busyMap))
+	p.move(asm.R2, asm.RFP, spKey)
+	p.emit(
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, p.outLabel()),
+		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
+		asm.JEq.Imm(asm.R1, 1, nested),
+		asm.StoreMem(asm.RFP, int16(p.busy), asm.R0, asm.DWord),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.StoreMem(asm.R0, 0, asm.R2, asm.DWord),
+	)
+	if p.side == compiler.AtReturn && p.probe.Stacks.Task >= 0 {
+		p.checkFrame()
+	}
+}
+
+// checkFrame drops what is kept at the frame of a call in an interrupt, if
+// since then a program has run for the interrupted context. The interrupt's own
+// call was entered later, but its entry was skipped, so what is kept belongs to
+// an earlier interrupt whose return was skipped. R1 is the frame address of the
+// call that the last program ran for. During an interrupt only calls further
+// down its stack run. If such a call of one more interrupt came in between, or if no
+// program ran in between, this finds nothing; but then the interrupted call has
+// returned, and dropped what was kept above it (program.leaveEnded), unless it was
+// not kept itself.
+func (p *program) checkFrame() {
+	other, own := p.prefix+p.fresh("other"), p.prefix+p.fresh("own")
+	p.emit(asm.JNE.Reg(asm.R1, rContext, other))
+	p.label(own)
+	p.later(other, func() {
+		p.step("another call came between: was it further out than this one?")
+		p.emit(
+			asm.Mov.Reg(rOut, asm.R1),                              // these registers are used anyway; others would have to be saved for all calls
+			asm.StoreMem(asm.R0, busyScratch, rContext, asm.DWord), // read back as a number
+			asm.LoadMem(rStash, asm.R0, busyScratch, asm.DWord),
+			asm.FnGetCurrentTask.Call(),
+			asm.Mov.Reg(asm.R3, asm.R0),
+			asm.Add.Imm(asm.R3, int32(p.probe.Stacks.Task)),
+			asm.Mov.Imm(asm.R2, 8),
+		)
+		p.move(asm.R1, asm.RFP, spScratch)
+		p.emit(
+			asm.FnProbeReadKernel.Call(),
+			asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
+			asm.Mov.Reg(asm.R2, rStash),
+			asm.Sub.Reg(asm.R2, asm.R1),
+			asm.JLT.Imm(asm.R2, int32(p.probe.Stacks.Size), own), // a call of a task
+			asm.Sub.Reg(rStash, rOut),
+			asm.JLT.Imm(rStash, int32(p.probe.Stacks.Size), own),
+		)
+		p.frame()
+		p.forget(own)
+		p.count(compiler.CounterUnpaired, p.exitLabel())
+	})
+}
+
+// leaveBusy records that the programs of this call have run.
+func (p *program) leaveBusy() {
+	p.emit(
+		asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
+		asm.StoreMem(asm.R1, 0, rContext, asm.DWord),
+	)
+}
+
+// notKept returns the exit label for a call of which nothing could be kept. The
+// values that another call has left at its frame must not be taken for its own,
+// so the word records that the program ran for another frame.
+func (p *program) notKept() string {
+	if !guarded(p.probe, p.kind) {
+		return p.skipLabel()
+	}
+	label := p.prefix + p.fresh("unkept")
+	p.later(label, func() {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.StoreMem(asm.R1, 0, asm.R0, asm.DWord),
+			asm.Ja.Label(p.outLabel()),
+		)
+	})
+	return label
+}
+
+// outLabel returns the exit label for calls that have changed nothing.
+func (p *program) outLabel() string {
+	if guarded(p.probe, p.kind) {
+		return p.prefix + "out"
+	}
+	return p.skipLabel()
+}

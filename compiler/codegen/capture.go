@@ -1,0 +1,250 @@
+package codegen
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// capture copies items into their slots.
+func (p *program) capture(items []*compiler.Value) {
+	for _, v := range items {
+		p.step("%s", v.Name)
+		p.captureItem(v, slices.Index(p.event.Items, v))
+	}
+}
+
+func (p *program) captureItem(v *compiler.Value, i int) {
+	slot := p.slot(i)
+	fault, done := p.fresh("fault"), p.fresh("next")
+	p.capturing = true
+	defer func() { p.capturing = false }()
+	switch {
+	case p.saved[v] != 0 && v.Scalar == nil:
+		p.captureSaved(v, slot)
+	case v.Base.Builtin == compiler.KernelStack:
+		p.captureStack(slot, i, done)
+	case v.Base.Builtin == compiler.UserStack:
+		p.captureUserStack(slot, i, done)
+	case v.Base.Builtin == compiler.Comm:
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)), asm.FnGetCurrentComm.Call())
+	case v.Base.Const != nil:
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.storeConst(asm.R1, v.Base.Const)
+	case v.Before != nil:
+		p.captureDiff(v, slot, fault)
+	case v.Scalar != nil:
+		p.captureScalar(v, slot, fault)
+	default:
+		p.captureBytes(v, slot, fault)
+	}
+	if v.Pointee != nil {
+		p.capturePointee(v, slot, i, fault, done)
+	}
+	switch {
+	case p.refers(fault):
+		p.emit(asm.Ja.Label(done))
+		p.label(fault)
+		p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))
+		p.markFault(i, compiler.ValueFault)
+		p.label(done)
+	case p.refers(done):
+		p.label(done)
+	}
+}
+
+// storeConst stores bytes at a register, padded to whole words.
+func (p *program) storeConst(at asm.Register, bytes []byte) {
+	for i := 0; i < len(bytes); i += 8 {
+		var word [8]byte
+		copy(word[:], bytes[i:])
+		p.emit(
+			asm.LoadImm(asm.R2, int64(binary.LittleEndian.Uint64(word[:])), asm.DWord),
+			asm.StoreMem(at, int16(i), asm.R2, asm.DWord),
+		)
+	}
+}
+
+// captureScalar stores a number as 8 bytes and leaves it in R1. A value that a
+// predicate has tested is not read again: it may have changed.
+func (p *program) captureScalar(v *compiler.Value, slot compiler.Slot, fault string) {
+	if at := p.saved[v]; at != 0 {
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
+	} else {
+		// On longer paths, direct loads could not tell which pointer was bad. The
+		// same is true of the operands of a computed value.
+		direct := p.direct(v) && len(v.Path) == 1
+		p.readScalar(v, direct, true, fault)
+	}
+	p.emit(asm.StoreMem(rOut, p.out(slot.Off), asm.R1, asm.DWord))
+}
+
+// captureBytes copies a record or an array.
+func (p *program) captureBytes(v *compiler.Value, slot compiler.Slot, fault string) {
+	if len(v.Path) > 0 {
+		p.walk(v, false, fault)
+		last := v.Path[len(v.Path)-1]
+		p.move(asm.R3, rBase, last.Off)
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
+		p.readBytes(last.User)
+		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
+		return
+	}
+	words := v.Base.Param.Words
+	if len(words) == 0 || slot.Cap == 0 {
+		return // an empty record
+	}
+	words = words[v.Base.Word:]
+	switch {
+	case p.kind.Trampoline():
+		p.move(asm.R3, rContext, 8*words[0].Slot)
+		p.readOut(slot.Data, slot.Cap)
+	case words[0].Reg < 0:
+		p.emit(asm.LoadMem(rBase, rContext, p.opts.Arch.SP, asm.DWord))
+		p.move(asm.R3, rBase, words[0].Stack)
+		p.readOut(slot.Data, slot.Cap)
+		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
+	default:
+		for i, w := range words[:compiler.Align8(slot.Cap)/8] {
+			p.emit(
+				asm.LoadMem(asm.R1, rContext, w.Reg, asm.DWord),
+				asm.StoreMem(rOut, p.out(slot.Data+8*i), asm.R1, asm.DWord),
+			)
+		}
+	}
+}
+
+// capturePointee copies what the pointer in R1 points to.
+func (p *program) capturePointee(v *compiler.Value, slot compiler.Slot, i int, fault, done string) {
+	if v.Text == compiler.PathText {
+		p.capturePath(v.Walk, slot, fault)
+		return
+	}
+	if v.Text != compiler.NoText {
+		p.step("string at %s", v.Name)
+		unread := p.fresh("unread")
+		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
+		p.elsewhere(v.Text, unread)
+		p.move(asm.R1, rOut, slot.Data-p.origin)
+		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
+		p.readString(v.Text)
+		if p.form.longer != "" {
+			p.emit(asm.JSGE.Imm(asm.R0, int32(slot.Cap), p.form.longer))
+		}
+		p.emit(asm.JSGT.Imm(asm.R0, 0, done))
+		p.label(unread)
+	} else {
+		p.step("*%s", v.Name)
+		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
+		p.readOut(slot.Data, slot.Cap)
+		p.emit(asm.JEq.Imm(asm.R0, 0, done))
+	}
+	p.markFault(i, compiler.PointeeFault)
+}
+
+// readString copies a string of at most R2 bytes, including its NUL, from R3 to
+// R1.
+func (p *program) readString(t compiler.Text) {
+	if t == compiler.UserText {
+		p.emit(asm.FnProbeReadUserStr.Call())
+		return
+	}
+	p.onlyKernel()
+	p.emit(asm.FnProbeReadKernelStr.Call())
+}
+
+// captureStack stores the return addresses of the callers, preceded by their
+// size in bytes.
+func (p *program) captureStack(slot compiler.Slot, i int, done string) {
+	p.getStack(slot)
+	p.emit(
+		asm.StoreMem(rOut, p.out(slot.Off), asm.R0, asm.DWord),
+		asm.JSGE.Imm(asm.R0, 0, done),
+	)
+	p.markFault(i, compiler.PointeeFault)
+}
+
+// getStack stores the return addresses of the callers. R0 is their size in bytes, or
+// negative.
+func (p *program) getStack(slot compiler.Slot) {
+	skip, missing := int32(0), 0
+	switch {
+	case p.kind.Trampoline():
+		skip = p.opts.Arch.ProgramFrames
+	case p.lacksCaller():
+		missing = 8
+	}
+	p.emit(asm.Mov.Reg(asm.R1, rContext))
+	p.move(asm.R2, rOut, slot.Data+missing-p.origin)
+	p.emit(
+		asm.Mov.Imm(asm.R3, int32(slot.Cap-missing)),
+		asm.Mov.Imm(asm.R4, skip),
+		asm.FnGetStack.Call(),
+	)
+	if missing > 0 {
+		p.insertCaller(slot)
+	}
+}
+
+// Flags of bpf_get_stack (include/uapi/linux/bpf.h).
+const (
+	userStack    = 1 << 8
+	userBuildIDs = 1 << 11
+)
+
+// captureUserStack stores the frames of the process, preceded by their size in
+// bytes: the kernel finds the file of each and reads its build ID, as the process may
+// have gone when the event is shown.
+func (p *program) captureUserStack(slot compiler.Slot, i int, done string) {
+	p.emit(asm.Mov.Reg(asm.R1, rContext))
+	p.move(asm.R2, rOut, slot.Data-p.origin)
+	p.emit(
+		asm.Mov.Imm(asm.R3, int32(slot.Cap)),
+		asm.Mov.Imm(asm.R4, userStack|userBuildIDs),
+		asm.FnGetStack.Call(),
+		asm.StoreMem(rOut, p.out(slot.Off), asm.R0, asm.DWord),
+		asm.JSGE.Imm(asm.R0, 0, done),
+	)
+	p.markFault(i, compiler.PointeeFault)
+}
+
+// lacksCaller reports whether the kernel's stack lacks the caller of the
+// function: where a call leaves the return address in a register, and the function
+// has not made its frame.
+func (p *program) lacksCaller() bool {
+	return p.opts.Arch.RetAddr.Reg >= 0 && p.kind != compiler.Breakpoint && p.side != compiler.AtReturn && p.event.Probe.Offset == 0
+}
+
+// insertCaller puts the return address behind the first one of a stack, which
+// begins 8 bytes behind its place, and adds its size to R0 unless there is no stack.
+func (p *program) insertCaller(slot compiler.Slot) {
+	none := p.fresh("nostack")
+	p.emit(
+		asm.JSLT.Imm(asm.R0, 8, none),
+		asm.LoadMem(asm.R1, rOut, p.out(slot.Data+8), asm.DWord),
+		asm.StoreMem(rOut, p.out(slot.Data), asm.R1, asm.DWord),
+		asm.LoadMem(asm.R1, rContext, p.opts.Arch.RetAddr.Reg, asm.DWord),
+		asm.StoreMem(rOut, p.out(slot.Data+8), asm.R1, asm.DWord),
+		asm.Add.Imm(asm.R0, 8),
+	)
+	p.label(none)
+}
+
+// readOut copies size bytes from the kernel address in R3 into the record.
+func (p *program) readOut(off, size int) {
+	p.move(asm.R1, rOut, off-p.origin)
+	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
+	p.readBytes(false)
+}
+
+func (p *program) markFault(i int, f compiler.Fault) {
+	p.emit(asm.StoreImm(rOut, p.out(p.event.Layout.Faults+i), int64(f), asm.Byte))
+}
+
+// out converts an offset in the record to an offset from rOut.
+func (p *program) out(off int) int16 { return int16(off - p.origin) }

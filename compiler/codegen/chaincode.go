@@ -1,0 +1,306 @@
+package codegen
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// Offsets in the stash of a call of a chain, after its tag. They are followed
+// by the tags of the calls that the call is inside of, outermost first, then by
+// the record of its entry.
+const (
+	chainShown = tagSize // 1 if the entry has been written, chainLimited if the rate did not allow it
+	chainStart = 16      // time at entry
+	chainFlags = 24      // outcomes of conditions at entry
+	chainOuter = 32
+)
+
+const chainLimited = 2
+
+func (p *chainProgram) level() *chainLevel { return &p.levels[p.chain.Level] }
+
+// enter keeps a call that is inside calls of all outer levels. At the last
+// level the chain is complete.
+func (p *chainProgram) enter() {
+	p.beginEntry()
+	p.push()
+	if p.chain.Last() && !p.chain.Deferred() {
+		p.complete()
+	}
+	if p.chain.NoReturn {
+		p.step("nothing is kept of a call that does not return")
+		p.forget(p.exitLabel())
+	}
+	p.end()
+}
+
+// leave forgets a call, and shows its return if its entry was shown.
+func (p *chainProgram) leave() {
+	p.beginReturn()
+	p.recallFault()
+	p.conds(p.probe.ReturnConds)
+	if p.chain.Last() && p.chain.Deferred() {
+		p.complete()
+	}
+	p.step("shown only if its entry was")
+	p.emit(asm.LoadMem(asm.R1, rStash, chainShown, asm.DWord), asm.JEq.Imm(asm.R1, 0, p.reject()))
+	p.limitReturn()
+	if p.level().ret != nil {
+		p.writeReturn()
+	}
+	p.drop()
+	p.end()
+}
+
+// enterMeasured counts a call of the last level that is inside calls of all
+// outer levels. It keeps calls of the outer levels for that.
+func (p *chainProgram) enterMeasured() {
+	p.beginEntry()
+	if p.chain.Last() && !p.chain.Deferred() {
+		p.measure()
+	} else {
+		p.push()
+	}
+	p.end()
+}
+
+// leaveMeasured forgets a call, and counts it if it is of the last level.
+func (p *chainProgram) leaveMeasured() {
+	p.beginReturn()
+	if p.chain.Last() {
+		p.recallFault()
+		p.conds(p.probe.ReturnConds)
+		p.measure()
+	}
+	p.drop()
+	p.end()
+}
+
+// beginEntry begins the program at entry. It continues if the call is inside
+// calls of all outer levels.
+func (p *chainProgram) beginEntry() {
+	p.begin()
+	p.conds(p.probe.EntryConds)
+	p.admit()
+	p.setOutcomes()
+	p.frame()
+	if p.chain.Level == 0 {
+		return
+	}
+	p.step("inside %s", p.chain.Of[p.chain.Level-1].Func.Name)
+	p.inside(p.chain.Level-1, p.reject())
+}
+
+// beginReturn begins the program at return. It continues with what was kept of
+// the call.
+func (p *chainProgram) beginReturn() {
+	p.stash = &p.level().stash
+	p.begin()
+	p.admit()
+	p.frame()
+	p.step("what was kept of this call")
+	p.findKept(p.stash, rStash, spTag, p.exitLabel())
+	p.found = true
+}
+
+// push keeps the call, and points rStash to its stash entry.
+func (p *chainProgram) push() {
+	l := p.level()
+	p.step("keep %d bytes of the call", l.size)
+	p.begun(&l.stash)
+	p.emit(asm.Mov.Reg(rStash, rOut), asm.Mov.Imm(asm.R1, 0), asm.StoreMem(rStash, chainShown, asm.R1, asm.DWord))
+	p.pushOuter()
+	if len(p.probe.Outcomes) > 0 {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
+			asm.StoreMem(rStash, chainFlags, asm.R1, asm.DWord),
+		)
+	}
+	if l.entry == nil {
+		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rStash, chainStart, asm.R0, asm.DWord))
+		p.keepOperands(&l.stash, nil)
+		return
+	}
+	p.origin = -l.record
+	p.event = l.entry
+	p.number = l.entry.Number
+	p.header()
+	p.emit(
+		asm.LoadMem(asm.R1, rOut, p.out(compiler.HeaderTime), asm.DWord),
+		asm.StoreMem(rStash, chainStart, asm.R1, asm.DWord),
+	)
+	p.storeCaller()
+	p.clearFaults()
+	p.capture(l.entry.Items)
+	p.keepOperands(&l.stash, l.entry.Items)
+}
+
+// pushOuter copies the tags of outer calls from the caller's stash entry, and
+// adds the caller.
+func (p *chainProgram) pushOuter() {
+	n := p.chain.Level
+	if n == 0 {
+		return
+	}
+	if n > 1 {
+		p.findKept(&p.levels[n-1].stash, rBase, spNear, p.exitLabel())
+		for i := range n - 1 {
+			p.emit(
+				asm.LoadMem(asm.R1, rBase, int16(chainOuter+8*i), asm.DWord),
+				asm.StoreMem(rStash, int16(chainOuter+8*i), asm.R1, asm.DWord),
+			)
+		}
+	}
+	p.emit(
+		asm.LoadMem(asm.R1, asm.RFP, spNear, asm.DWord),
+		asm.StoreMem(rStash, int16(chainOuter+8*(n-1)), asm.R1, asm.DWord),
+	)
+}
+
+// storeCaller stores the frame address of the caller, computed from its tag in
+// the stash, or 0 if there is none.
+func (p *chainProgram) storeCaller() {
+	n := p.chain.Level
+	if n == 0 {
+		p.emit(asm.Mov.Imm(asm.R1, 0))
+	} else {
+		p.emit(asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*(n-1)), asm.DWord))
+		p.mark(n-1, p.levels[n-1].class)
+	}
+	p.emit(asm.StoreMem(rOut, p.out(p.event.Layout.Caller), asm.R1, asm.DWord))
+}
+
+// complete writes the kept entries of the chain that ends with the call at
+// rStash, outermost first, unless they have been written before.
+func (p *chainProgram) complete() {
+	complete := p.limitChain()
+	for i := range p.levels[:p.chain.Level] {
+		l := &p.levels[i]
+		next := p.prefix + p.fresh("level")
+		p.step("entry of %s", p.chain.Of[i].Func.Name)
+		p.emit(
+			asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*i), asm.DWord),
+			asm.StoreMem(asm.RFP, spNear, asm.R1, asm.DWord),
+		)
+		p.findKept(&l.stash, rBase, spNear, next)
+		p.emit(asm.LoadMem(asm.R1, rBase, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, next))
+		p.writeEntry(l, rBase)
+		p.label(next)
+	}
+	p.step("entry of %s", p.probe.Func.Name)
+	p.writeEntry(p.level(), rStash)
+	if complete != "" {
+		p.label(complete)
+	}
+}
+
+// limitChain continues if the chain is one of the first in this second, and goes to the
+// label that it returns otherwise. The rate is that of calls of the last level.
+func (p *chainProgram) limitChain() (complete string) {
+	if p.opts.Rate == 0 {
+		return ""
+	}
+	complete = p.prefix + p.fresh("complete")
+	l := p.level()
+	ev := l.entry
+	if ev == nil {
+		ev = l.ret
+	}
+	limited := p.prefix + p.fresh("limited")
+	p.of(ev, func() { p.ask(limited) })
+	p.later(limited, func() {
+		p.emit(asm.Mov.Imm(asm.R1, chainLimited), asm.StoreMem(rStash, chainShown, asm.R1, asm.DWord))
+		if l.entry == nil {
+			p.emit(asm.Ja.Label(complete))
+			return
+		}
+		p.of(l.entry, func() { p.countLimited(complete) })
+	})
+	return complete
+}
+
+// limitReturn drops a call whose chain was not one of the first in its second. R1 has
+// whether its entry was shown.
+func (p *chainProgram) limitReturn() {
+	if p.opts.Rate == 0 || !p.chain.Last() {
+		return
+	}
+	drop, limited := p.prefix+"drop", p.prefix+p.fresh("limitedreturn")
+	if p.level().ret == nil {
+		p.emit(asm.JEq.Imm(asm.R1, chainLimited, drop))
+		return
+	}
+	p.emit(asm.JEq.Imm(asm.R1, chainLimited, limited))
+	p.later(limited, func() { p.of(p.level().ret, func() { p.countLimited(drop) }) })
+}
+
+// writeEntry writes the record of a call's entry that is kept.
+func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
+	p.emit(asm.Mov.Imm(asm.R1, 1), asm.StoreMem(kept, chainShown, asm.R1, asm.DWord))
+	if l.entry == nil {
+		return
+	}
+	p.of(l.entry, func() {
+		written := p.prefix + p.fresh("written")
+		size := l.entry.Layout.Size
+		p.countMatched()
+		p.reserve(size, p.counted("lost", compiler.CounterLost, written))
+		p.emit(asm.Mov.Reg(rOut, asm.R0))
+		p.origin = 0
+		if size <= smallCopy {
+			for i := 0; i < size; i += 8 {
+				p.emit(asm.LoadMem(asm.R1, kept, int16(l.record+i), asm.DWord), asm.StoreMem(rOut, int16(i), asm.R1, asm.DWord))
+			}
+		} else {
+			p.emit(asm.Mov.Reg(asm.R1, rOut), asm.Mov.Imm(asm.R2, int32(size)))
+			p.move(asm.R3, kept, l.record)
+			p.emit(asm.FnProbeReadKernel.Call())
+		}
+		p.submit()
+		p.label(written)
+	})
+}
+
+// writeReturn writes the event at return.
+func (p *chainProgram) writeReturn() {
+	p.event = p.level().ret
+	p.of(p.event, func() {
+		p.record(p.event.Items, func() {
+			p.header()
+			p.storeCaller()
+			p.emit(
+				asm.LoadMem(asm.R1, rStash, chainStart, asm.DWord),
+				asm.StoreMem(rOut, p.out(p.event.Layout.Start), asm.R1, asm.DWord),
+			)
+			p.clearFaults()
+		})
+	})
+}
+
+// of generates code that counts for an event.
+func (p *chainProgram) of(ev *compiler.EventType, generate func()) {
+	own := p.number
+	p.number = ev.Number
+	generate()
+	p.number = own
+}
+
+// countReturn counts the return of a call that is not shown, and its entry if
+// that was not shown either.
+func (p *chainProgram) countReturn() {
+	l := p.level()
+	if l.ret != nil {
+		p.of(l.ret, func() {
+			next := p.prefix + p.fresh("also")
+			p.count(compiler.CounterFiltered, next)
+			p.label(next)
+		})
+	}
+	if l.entry == nil {
+		p.emit(asm.Ja.Label(p.unshown()))
+		return
+	}
+	p.emit(asm.LoadMem(asm.R1, rStash, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, p.unshown()))
+	p.of(l.entry, func() { p.count(compiler.CounterFiltered, p.unshown()) })
+}

@@ -1,0 +1,175 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// Registers of a generated program. R0 to R5 do not survive a helper call.
+const (
+	rContext = asm.R6 // the program's context
+	rOut     = asm.R7 // the record or stash entry that is being filled
+	rBase    = asm.R8 // the pointer that an access is based on
+	rStash   = asm.R9 // the stash entry of the call
+)
+
+// Offsets in a generated program's stack frame.
+const (
+	spPIDTID  = -8
+	spScratch = -16  // scratch space of one word
+	spIndex   = -24  // key of an array with one element of zeroes
+	spEnded   = -24  // number of calls of the function that were given back, see program.settle
+	spKey     = -32  // key of another map
+	spFault   = -40  // 1 if a test met a value that could not be read
+	spFlags   = -48  // outcomes of conditions at entry
+	spTag     = -56  // the call's tag, see program.frame
+	spTask    = -64  // the thread's task_struct; with the tag, it is the key of a large value
+	spNear    = -72  // the tag of an outer call
+	spSpill   = -88  // two registers
+	spBig     = -104 // the key of another call's large value
+	spFree    = -104 // the rest is allocated downwards
+	stackSize = 512
+)
+
+// code collects instructions.
+type code struct {
+	insns  asm.Instructions
+	jumps  map[string]bool // labels that instructions refer to
+	labels int
+	symbol string // label of the next instruction
+	source string // description of the next instruction
+	cold   []cold
+}
+
+// cold is code that is seldom reached, and only by its label.
+type cold struct {
+	label string
+	emit  func()
+}
+
+// later defers code to the end of the program, if anything jumps to it, so that
+// the common path does not jump.
+func (c *code) later(label string, emit func()) {
+	c.cold = append(c.cold, cold{label, emit})
+}
+
+// finish appends deferred code that is jumped to. The verifier refuses
+// unreachable code.
+func (c *code) finish() {
+	for {
+		i := slices.IndexFunc(c.cold, func(l cold) bool { return c.refers(l.label) })
+		if i < 0 {
+			c.cold = nil
+			return
+		}
+		next := c.cold[i]
+		c.cold = slices.Delete(c.cold, i, i+1)
+		c.label(next.label)
+		next.emit()
+	}
+}
+
+// refers reports whether an instruction jumps to a label.
+func (c *code) refers(label string) bool { return c.jumps[label] }
+
+// step tags the next instruction with a description, for listings. It is not inlined:
+// it has 150 callers, as has fresh.
+//
+//go:noinline
+func (c *code) step(format string, args ...any) {
+	c.source = fmt.Sprintf(format, args...)
+}
+
+// label names the next instruction.
+func (c *code) label(name string) {
+	if c.symbol != "" { // an instruction can have only one label
+		c.emit(asm.Mov.Imm(asm.R0, 0))
+	}
+	c.symbol = name
+}
+
+// fresh returns a new label.
+//
+//go:noinline
+func (c *code) fresh(hint string) string {
+	c.labels++
+	return fmt.Sprintf("%s%d", hint, c.labels)
+}
+
+func (c *code) emit(insns ...asm.Instruction) {
+	for _, in := range insns {
+		if to := in.Reference(); to != "" {
+			if c.jumps == nil {
+				c.jumps = map[string]bool{}
+			}
+			c.jumps[to] = true
+		}
+		if c.symbol != "" {
+			in, c.symbol = in.WithSymbol(c.symbol), ""
+		}
+		if c.source != "" {
+			in, c.source = in.WithSource(asm.Comment(c.source)), ""
+		}
+		c.insns = append(c.insns, in)
+	}
+}
+
+// jump jumps to label if "dst op constant" holds. The constant of an
+// instruction has 32 bits and is sign-extended; larger constants are loaded
+// into R2.
+func (c *code) jump(op asm.JumpOp, dst asm.Register, constant uint64, label string) {
+	if v := int64(constant); v >= math.MinInt32 && v <= math.MaxInt32 {
+		c.emit(op.Imm(dst, int32(v), label))
+		return
+	}
+	c.emit(asm.LoadImm(asm.R2, int64(constant), asm.DWord), op.Reg(dst, asm.R2, label))
+}
+
+// move puts src plus an offset into dst.
+func (c *code) move(dst, src asm.Register, off int) {
+	if dst != src {
+		c.emit(asm.Mov.Reg(dst, src))
+	}
+	if off != 0 {
+		c.emit(asm.Add.Imm(dst, int32(off)))
+	}
+}
+
+// setWord stores a number in the stack frame. It uses R1, because the assembler
+// has no 8-byte store of an immediate.
+func (c *code) setWord(off int16, v int32) {
+	c.emit(asm.Mov.Imm(asm.R1, v), asm.StoreMem(asm.RFP, off, asm.R1, asm.DWord))
+}
+
+// extend extends the loaded bytes of a scalar in reg to 64 bits.
+func (c *code) extend(reg asm.Register, s *compiler.Scalar) {
+	if s.Width() == 64 {
+		return
+	}
+	if !s.Signed && s.Shift == 0 && s.Width() == 32 {
+		c.emit(asm.Mov.Reg32(reg, reg))
+		return
+	}
+	c.emit(asm.LSh.Imm(reg, int32(64-s.Shift-s.Width())))
+	if s.Signed {
+		c.emit(asm.ArSh.Imm(reg, int32(64-s.Width())))
+	} else {
+		c.emit(asm.RSh.Imm(reg, int32(64-s.Width())))
+	}
+}
+
+// load returns a load of size bytes, which must be 1, 2, 4 or 8.
+func load(dst, src asm.Register, off, size int) asm.Instruction {
+	width := map[int]asm.Size{1: asm.Byte, 2: asm.Half, 4: asm.Word, 8: asm.DWord}[size]
+	return asm.LoadMem(dst, src, int16(off), width)
+}
+
+// mapPtr returns a load of the map with this name in the collection.
+func mapPtr(dst asm.Register, name string) asm.Instruction {
+	return asm.LoadMapPtr(dst, 0).WithReference(name)
+}

@@ -1,0 +1,157 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// A condition may combine very many tests of both sides.
+func TestManyAlternatives(t *testing.T) {
+	var tests []string
+	for i := range 40 {
+		tests = append(tests, fmt.Sprintf("count == %d", 100+i))
+	}
+	text := "read(count) if return == 3 || " + strings.Join(tests, " || ")
+	backEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newRig(t, f, compiler.Options{}, text)
+		for count := uint64(99); count <= 140; count++ {
+			r.do(call{args: []uint64{0, 0, count, 0}, result: []uint64{4}})
+		}
+		require.Len(t, r.records, 40)
+	})
+}
+
+// Saved values of tests leave enough room on the stack for everything else.
+func TestManyTests(t *testing.T) {
+	var tests []string
+	for _, value := range []string{"buf->len", "buf->err", "buf->hash", "buf->peek", "buf->type", "buf->delta", "count"} {
+		for _, format := range []string{"x8", "x16", "x32", "x64", "s8", "s16", "s32"} {
+			tests = append(tests, fmt.Sprintf("%s:%s != 1", value, format))
+		}
+	}
+	const values = "buf->len, buf->err, buf->type, buf->delta, buf->ready, buf->peek, buf->stamp.tv_sec, count"
+	cond := strings.Join(tests, " && ") + ` && buf->dev->name == "eth0"`
+	for _, text := range []string{"read(" + values + ") if " + cond, "read(" + values + ", return) if " + cond, "read(count) if return == 0 && " + cond} {
+		backEnds(t, func(t *testing.T, f compiler.Features) {
+			for _, m := range []compiler.Measure{compiler.NoMeasure, compiler.Calls, compiler.Durations} {
+				r := newMeasured(t, f, m, text)
+				buf, _ := bufAndDev(r.machine)
+				r.do(call{args: []uint64{buf, 0, 5, 0}, result: []uint64{0}})
+				require.Equal(t, m == compiler.NoMeasure, len(r.records) == 1)
+				require.Equal(t, m != compiler.NoMeasure, r.counters(0).Matched == 1)
+			}
+		})
+	}
+	backEnds(t, func(t *testing.T, f compiler.Features) {
+		r := chainRig(t, f, "send", "read(return) if "+cond+" && return == 0")
+		buf, _ := bufAndDev(r.machine)
+		r.nest(stackSend(0), r.nest(call{fn: "read", args: []uint64{buf, 0, 5, 0}, result: []uint64{0}}))()
+		require.NotEmpty(t, r.chainShown())
+	})
+}
+
+// A fault of a test at entry is counted even if the call is rejected at return.
+func TestUnreadableAtEntryIsCounted(t *testing.T) {
+	backEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newRig(t, f, compiler.Options{}, "read(count) if return == 4 || buf->len == 104")
+		r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{3}})
+		require.Empty(t, r.shown())
+		require.Equal(t, uint64(1), r.counters(0).Unreadable)
+		r.do(call{args: []uint64{0, 0, 5, 0}, result: []uint64{4}})
+		require.Len(t, r.shown(), 1)
+		require.Equal(t, uint64(1), r.counters(0).Unreadable)
+	})
+}
+
+// The name of a thread is shown completely, even if MaxBytes is small.
+func TestCommIsWhole(t *testing.T) {
+	r := newRig(t, compilertest.WithTrampoline, compiler.Options{MaxBytes: 4}, "read($comm)")
+	r.comm = "fifteen letters"
+	r.do(call{args: []uint64{0, 0, 0, 0}})
+	require.Equal(t, []string{`entry $comm="fifteen letters"`}, r.shown())
+}
+
+// If a string is too long to match completely, a failure in its first part
+// still counts.
+func TestGlobOfLongString(t *testing.T) {
+	for text, want := range map[string][]string{
+		`read(count) if ubuf ~ "y*"`:     {"entry count=5"},
+		`read(count) if !(ubuf ~ "x*")`:  {"entry count=5"},
+		`read(count) if ubuf ~ "x*"`:     nil,
+		`read(count) if !(ubuf ~ "*x")`:  nil,
+		`read(count) if !(ubuf ~ "y*")`:  nil,
+		`read(count) if !(ubuf ~ "yyy")`: {"entry count=5"},
+	} {
+		r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, text)
+		long := r.alloc([]byte(strings.Repeat("y", 3000) + "\x00"))
+		r.do(call{args: []uint64{0, long, 5, 0}})
+		require.Equal(t, want, r.shown(), text)
+	}
+}
+
+var (
+	tPacked = &btf.Struct{Name: "packed", Size: 12, Members: []btf.Member{{Name: "a", Type: compilertest.Int}, {Name: "p", Type: compilertest.Ptr(compilertest.Dev), Offset: 32}}}
+	tOdd    = &btf.Struct{Name: "odd", Size: 16, Members: []btf.Member{{Name: "packed", Type: tPacked}, {Name: "c", Type: compilertest.Int, Offset: 96}}}
+	tFlex   = &btf.Struct{Name: "flex", Size: 8, Members: []btf.Member{
+		{Name: "n", Type: compilertest.Long},
+		{Name: "name", Type: &btf.Array{Index: compilertest.Uint, Type: compilertest.Char}, Offset: 64},
+		{Name: "v", Type: &btf.Array{Index: compilertest.Uint, Type: compilertest.Int}, Offset: 64},
+	}}
+)
+
+// A record is passed in memory if a part of it at any depth is not aligned, as
+// gcc does: the next argument is in the first register.
+func TestPackedInRecord(t *testing.T) {
+	for _, typ := range []*btf.Struct{tPacked, tOdd} {
+		sig, err := resolve.Place(compilertest.Function("f", typ, compilertest.Param("o", typ), compilertest.Param("x", compilertest.Int)).Type.(*btf.FuncProto), compiler.AMD64)
+		require.NoError(t, err)
+		require.True(t, sig.Result.InMemory)
+		require.Equal(t, int16(-1), sig.Params[0].Words[0].Reg)
+		require.Equal(t, compiler.AMD64.ArgRegs[1], sig.Params[1].Words[0].Reg, "the first one has the address of the result")
+	}
+}
+
+// An array of characters without a length is read as the string that begins
+// there.
+func TestFlexibleText(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithProbes, compilertest.Function("flexible", &btf.Void{}, compilertest.Param("p", compilertest.Ptr(tFlex))))
+	target.Symbols = nil
+	unit, err := generate([]*compiler.Probe{mustResolve(t, target, `flexible(p->name == "abc")`)}, compiler.Options{RingBytes: 1 << 20})
+	require.NoError(t, err)
+	for text, want := range map[string][]string{"abc": {`entry p->name="abc"`}, "abcd": nil} {
+		r := withMachine(t, unit, compiler.AMD64)
+		record := append(make([]byte, tFlex.Size), text+"\x00"...)
+		r.do(call{args: []uint64{r.alloc(record)}})
+		require.Equal(t, want, r.shown())
+	}
+}
+
+// Values without a meaning are refused.
+func TestRefusedValues(t *testing.T) {
+	for _, tc := range []struct{ spec, want string }{
+		{"flexible(p->v)", "'p->v' is an array of unknown length"},
+		{"flexible(s.name[0])", "'s.name[0]' lies behind an argument that is passed by value"},
+		{"flexible(s.v[3] == 1)", "'s.v[3]' lies behind an argument that is passed by value"},
+		{`flexible(dev[1] == "0123456789")`, "'dev[1]' is struct dev, which has no order and cannot be compared"},
+		{"flexible(((struct timespec64)(void *)dev->alias).tv_sec)", "'(void *)dev->alias' is not in memory, so it cannot be looked at as struct timespec64"},
+		{"flexible(((struct dev *)(u64)dev->index)->index)", "'(struct dev *)(u64)dev->index' is made of a number of fewer than 64 bits, and cannot be followed"},
+	} {
+		target := compilertest.NewTarget(t, compilertest.WithTrampoline, compilertest.Function("flexible", &btf.Void{}, compilertest.Param("p", compilertest.Ptr(tFlex)), compilertest.Param("s", tFlex), compilertest.Param("dev", compilertest.Ptr(compilertest.Dev))))
+		target.Symbols = nil
+		trace, err := spec.Parse(tc.spec)
+		require.NoError(t, err)
+		_, err = resolve.One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, tc.spec)
+		require.Equal(t, tc.want, refused.Msg)
+	}
+}

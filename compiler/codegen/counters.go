@@ -1,0 +1,127 @@
+package codegen
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// newCounterLayout returns a layout with a slot for each CPU of each event, or
+// fewer.
+func newCounterLayout(events, cpus int) (compiler.CounterLayout, error) {
+	l := compiler.CounterLayout{Events: events, Slots: slotsOf(cpus)}
+	for l.Size() > compiler.MostCounters && l.Slots > 1 {
+		l.Slots /= 2
+	}
+	if l.Size() > compiler.MostCounters {
+		return l, fmt.Errorf("%d kinds of events would be counted, and %d is the limit: name fewer functions", events, compiler.MostCounters/compiler.SlotSize-1)
+	}
+	return l, nil
+}
+
+// countEvents returns the number of events of the probes.
+func countEvents(probes []*compiler.Probe) (n int) {
+	if chained := len(probes) > 0 && probes[0].Chain != nil; chained && measures(probes) {
+		return 1
+	}
+	for _, p := range probes {
+		if p.OnEntry {
+			n++
+		}
+		if p.OnReturn {
+			n++
+		}
+	}
+	return n
+}
+
+// slotsOf returns the number of slots for so many CPUs: a power of two, so that a mask
+// keeps the number of a CPU below it.
+func slotsOf(cpus int) int { return 1 << bits.Len(uint(max(cpus, 1)-1)) }
+
+// controlWord points a register to one of the words before the slots.
+func controlWord(reg asm.Register, word uint32) asm.Instruction {
+	return asm.LoadMapValue(reg, 0, word).WithReference(compiler.CountersMap)
+}
+
+// loadNumber loads the number of the event into R0.
+func (p *program) loadNumber() {
+	if !p.numbered() {
+		p.emit(asm.Mov.Imm(asm.R0, int32(p.number)))
+		return
+	}
+	p.emit(asm.Mov.Reg(asm.R1, rContext), asm.FnGetAttachCookie.Call())
+	if p.number != 0 {
+		p.emit(asm.Add.Imm(asm.R0, int32(p.number)))
+	}
+}
+
+// numbered reports whether the cookie has the number of the event, or of one
+// before it.
+func (p *program) numbered() bool { return p.kind.Multi() && !p.fixed }
+
+// count adds one to a counter of the event, and jumps to next.
+func (p *program) count(counter compiler.Counter, next string) {
+	p.step("count it as %s", counter)
+	p.counters(next)
+	p.add(counter.Offset())
+	p.emit(asm.Ja.Label(next))
+}
+
+// counters points R0 to the slot of the event and of this CPU.
+func (p *program) counters(missing string) {
+	first := p.layout.At(p.number, 0)
+	if p.numbered() {
+		p.loadNumber()
+		p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word))
+		first = p.layout.At(0, 0)
+	}
+	p.emit(
+		asm.FnGetSmpProcessorId.Call(),
+		asm.And.Imm(asm.R0, int32(p.layout.Slots-1)),
+		asm.LSh.Imm(asm.R0, compiler.SlotBits),
+	)
+	if p.numbered() {
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, spKey, asm.Word),
+			asm.JGE.Imm(asm.R1, int32(p.layout.Events), missing), // for the verifier
+			asm.LSh.Imm(asm.R1, int32(compiler.SlotBits+bits.Len(uint(p.layout.Slots-1)))),
+			asm.Add.Reg(asm.R0, asm.R1),
+		)
+	}
+	p.emit(asm.LoadMapValue(asm.R1, 0, uint32(first)).WithReference(compiler.CountersMap), asm.Add.Reg(asm.R0, asm.R1))
+}
+
+// add adds one to the word at an offset from what R0 points to.
+func (p *program) add(off int) {
+	p.emit(asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(off)))
+}
+
+// addFixed adds to a counter of an event that is known by its number.
+func (p *program) addFixed(event int, counter compiler.Counter, n int32) {
+	p.step("%s: %+d", counter, n)
+	p.emit(
+		asm.FnGetSmpProcessorId.Call(),
+		asm.And.Imm(asm.R0, int32(p.layout.Slots-1)),
+		asm.LSh.Imm(asm.R0, compiler.SlotBits),
+		asm.LoadMapValue(asm.R1, 0, uint32(p.layout.At(event, 0))).WithReference(compiler.CountersMap),
+		asm.Add.Reg(asm.R0, asm.R1),
+		asm.Mov.Imm(asm.R1, n),
+		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter.Offset())),
+	)
+}
+
+// counted returns the label of code that counts and then jumps to next.
+func (p *program) counted(hint string, counter compiler.Counter, next string) string {
+	label, number := p.prefix+p.fresh(hint), p.number
+	p.later(label, func() {
+		own := p.number
+		p.number = number
+		p.count(counter, next)
+		p.number = own
+	})
+	return label
+}

@@ -1,0 +1,275 @@
+package codegen
+
+import (
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// mostEnded is the largest number of calls with missed returns that are
+// forgotten when another one is entered. If there are more, that one finds no
+// room: with a slot behind them, slots would not be in the order of the stack.
+const mostEnded = 16
+
+// settle sets R3 to the offset of the slot above those of the calls that are
+// still under way, in the element at R2. Calls that were further down the same
+// stack than this one, or in its frame, have ended, but their return was
+// missed.
+func (p *program) settle(full string) {
+	t := p.threads
+	slot, taken, ended := p.fresh("slot"), p.fresh("occupied"), p.fresh("slot")
+	lower, alive, all, settled := p.fresh("lower"), p.fresh("alive"), p.fresh("all"), p.fresh("settled")
+	p.step("the topmost slot that is taken")
+	p.emit(asm.Mov.Imm(asm.R5, int32(t.slots)), asm.Mov.Reg(asm.R4, asm.R2), asm.Add.Reg(asm.R4, asm.R3))
+	p.label(slot)
+	p.emit(asm.LoadMem(asm.R1, asm.R4, elementSlots, asm.DWord), asm.JNE.Imm(asm.R1, 0, taken))
+	p.down(settled)
+	p.emit(asm.Ja.Label(slot))
+	p.label(taken)
+	p.blur(full)
+	p.emit(asm.StoreMem(asm.RFP, spEnded, asm.R1, asm.DWord))
+	p.step("does its call go on?")
+	p.emit(asm.Mov.Imm(asm.R5, int32(min(t.slots, mostEnded))))
+	p.label(ended)
+	p.emit(
+		asm.Mov.Reg(rStash, asm.R2),
+		asm.Add.Reg(rStash, asm.R3),
+		asm.LoadMem(asm.R1, rStash, elementSlots, asm.DWord),
+		asm.JEq.Imm(asm.R1, 0, lower),
+	)
+	p.judge(alive)
+	p.abandon(alive)
+	p.label(lower)
+	p.emit(
+		asm.JEq.Imm(asm.R3, 0, all),
+		asm.Sub.Imm(asm.R3, int32(t.slot)),
+		asm.JGT.Imm(asm.R3, int32(t.last()), full), // never true: for the verifier
+		asm.Sub.Imm(asm.R5, 1),
+		asm.JNE.Imm(asm.R5, 0, ended),
+	)
+	counted := p.fresh("count")
+	p.refuse(full, counted)
+	p.label(alive)
+	p.emit(asm.Add.Imm(asm.R3, int32(t.slot)))
+	p.label(all)
+	p.emit(asm.Mov.Imm(asm.R5, 0))
+	p.label(counted)
+	p.countEnded()
+	if t.slots > mostEnded {
+		p.emit(asm.JNE.Imm(asm.R5, 0, full))
+	}
+	p.label(settled)
+	p.blur(full)
+}
+
+// refuse goes to counted, with 1 in R5, where more calls have ended than are
+// forgotten at once. R3 is the offset of the next slot. Of the other calls it
+// forgets the one in the frame of this call, whose return would be taken for
+// that of the other.
+func (p *program) refuse(full, counted string) {
+	t := p.threads
+	if t.slots <= mostEnded {
+		p.emit(asm.Ja.Label(full)) // never reached: for the verifier
+		return
+	}
+	slot, same, refused := p.fresh("slot"), p.fresh("same"), p.fresh("refused")
+	p.step("too many have ended: is there one in this call's frame?")
+	p.emit(asm.Mov.Imm(asm.R5, int32(t.slots-mostEnded)))
+	p.label(slot)
+	p.emit(
+		asm.Mov.Reg(rStash, asm.R2),
+		asm.Add.Reg(rStash, asm.R3),
+		asm.LoadMem(asm.R1, rStash, elementSlots, asm.DWord),
+		asm.LoadMem(asm.R0, asm.RFP, spTag, asm.DWord),
+		asm.JEq.Reg(asm.R1, asm.R0, same),
+		asm.JEq.Imm(asm.R3, 0, refused),
+		asm.Sub.Imm(asm.R3, int32(t.slot)),
+		asm.JGT.Imm(asm.R3, int32(t.last()), full), // never true: for the verifier
+		asm.Sub.Imm(asm.R5, 1),
+		asm.JNE.Imm(asm.R5, 0, slot),
+		asm.Ja.Label(refused),
+	)
+	p.label(same)
+	p.abandon(full)
+	p.label(refused)
+	p.emit(asm.Mov.Imm(asm.R5, 1), asm.Ja.Label(counted))
+}
+
+// countEnded counts the calls of this function whose return was missed. R3 and R5
+// are preserved.
+func (p *program) countEnded() {
+	some, counted := p.fresh("ended"), p.fresh("counted")
+	p.emit(asm.LoadMem(asm.R1, asm.RFP, spEnded, asm.DWord), asm.JNE.Imm(asm.R1, 0, some))
+	p.label(counted)
+	p.later(some, func() {
+		p.step("count them as %s", compiler.CounterUnpaired)
+		p.around(func() {
+			p.counters(p.exitLabel())
+			p.emit(
+				asm.LoadMem(asm.R1, asm.RFP, spEnded, asm.DWord),
+				asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(compiler.CounterUnpaired.Offset())),
+			)
+		})
+		p.emit(asm.Ja.Label(counted))
+	})
+}
+
+// blur does not change the offset in R3, but makes the verifier forget its
+// value. Otherwise it would verify all that follows once for each offset. It
+// adds the difference of two loads of the element's owner, which does not
+// change. It leaves that difference in R1: a 0 that the verifier does not know.
+func (p *program) blur(full string) {
+	p.emit(
+		asm.LoadMem(asm.R0, asm.R2, elementOwner, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R2, elementOwner, asm.DWord),
+		asm.Xor.Reg(asm.R1, asm.R0),
+		asm.Add.Reg(asm.R3, asm.R1),
+		asm.JGT.Imm(asm.R3, int32(p.threads.last()), full),
+	)
+}
+
+// judge jumps to alive if the call with the tag in R1 is still under way.
+func (p *program) judge(alive string) {
+	ended, doubt := p.fresh("ended"), alive
+	if p.threads.addresses {
+		doubt = p.fresh("doubt")
+		p.later(doubt, func() { p.doubt(ended, alive) })
+	}
+	p.emit(
+		asm.LoadMem(asm.R0, asm.RFP, spTag, asm.DWord),
+		asm.JEq.Reg(asm.R1, asm.R0, ended),
+		asm.Mov.Reg(asm.R4, asm.R1),
+		asm.Xor.Reg(asm.R4, asm.R0),
+		asm.LSh.Imm(asm.R4, 16), // without the numbers
+		asm.RSh.Imm(asm.R4, 16+p.stackBits()),
+		asm.JNE.Imm(asm.R4, 0, doubt), // on another stack
+		asm.LSh.Imm(asm.R0, 16),
+		asm.RSh.Imm(asm.R0, 16+classBits),
+		asm.Mov.Reg(asm.R4, asm.R1),
+		asm.LSh.Imm(asm.R4, 16),
+		asm.RSh.Imm(asm.R4, 16+classBits),
+		asm.JGE.Reg(asm.R4, asm.R0, doubt), // further out, or a function that has jumped to this one
+	)
+	p.label(ended)
+}
+
+// textBits is the number of bits of an offset in the memory that has the code of
+// an x86-64 kernel, its modules and its programs: the last 2 GB.
+const textBits = 31
+
+// doubt jumps to ended if the call with the tag in R1 has ended although it was
+// not further down the stack than this one. With an offset of the stack that is
+// random for each system call (CONFIG_RANDOMIZE_KSTACK_OFFSET), calls whose
+// returns were missed would otherwise fill the slots. The frame of a call that
+// goes on has its return address, or that of a trampoline.
+func (p *program) doubt(ended, alive string) {
+	p.step("many slots are taken: is this one's return address still there?")
+	p.emit(asm.JLT.Imm(asm.R3, int32(p.threads.slots/2*p.threads.slot), alive))
+	p.around(func() {
+		p.emit(
+			asm.Mov.Reg(asm.R3, asm.R1),
+			asm.LoadImm(asm.R2, -1<<48, asm.DWord),
+			asm.Or.Reg(asm.R3, asm.R2),
+			asm.And.Imm(asm.R3, -1<<classBits),
+			asm.Mov.Imm(asm.R2, 8),
+		)
+		p.move(asm.R1, asm.RFP, spScratch)
+		p.emit(asm.FnProbeReadKernel.Call())
+	})
+	p.emit(
+		asm.JNE.Imm(asm.R0, 0, alive),
+		asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
+		asm.ArSh.Imm(asm.R1, textBits),
+		asm.JEq.Imm(asm.R1, -1, alive),
+		asm.LoadMem(asm.R1, rStash, elementSlots, asm.DWord),
+		asm.Ja.Label(ended),
+	)
+}
+
+// classBits is the number of bits of the class in a tag.
+const classBits = 3
+
+// stackBits returns the number of bits of an offset in a stack.
+func (p *program) stackBits() int32 {
+	return int32(bits.Len(uint(p.probe.Stacks.Size - 1)))
+}
+
+// abandon empties the slot at rStash, whose tag is in R1, and counts the call
+// if it was of this function. A call with a large value of another size is left
+// until the thread is freed. R2, R3 and R5 are preserved.
+func (p *program) abandon(leave string) {
+	own, done := p.own(), p.fresh("abandoned")
+	p.step("its return was missed")
+	if len(p.threads.big) > 0 {
+		p.emit(asm.Mov.Reg(asm.R4, asm.R1), asm.And.Imm(asm.R4, mostBig))
+		if own.class == 0 {
+			p.emit(asm.JNE.Imm(asm.R4, 0, leave))
+		} else {
+			small := p.fresh("small")
+			p.emit(asm.JEq.Imm(asm.R4, 0, small), asm.JNE.Imm(asm.R4, int32(own.class), leave), asm.StoreMem(asm.RFP, spBig+8, asm.R1, asm.DWord))
+			p.around(func() { p.bigCall(own, spBig, asm.FnMapDeleteElem) })
+			p.emit(asm.LoadMem(asm.R1, asm.RFP, spBig+8, asm.DWord))
+			p.label(small)
+		}
+	}
+	p.emit(
+		asm.Mov.Imm(asm.R4, 0),
+		asm.StoreMem(rStash, elementSlots, asm.R4, asm.DWord),
+		asm.LoadMem(asm.R4, asm.RFP, spTag, asm.DWord),
+		asm.Xor.Reg(asm.R4, asm.R1),
+		asm.RSh.Imm(asm.R4, 48),
+		asm.JNE.Imm(asm.R4, 0, done),
+		asm.LoadMem(asm.R4, asm.RFP, spEnded, asm.DWord),
+		asm.Add.Imm(asm.R4, 1),
+		asm.StoreMem(asm.RFP, spEnded, asm.R4, asm.DWord),
+	)
+	p.label(done)
+}
+
+// around preserves R2, R3 and R5 across calls.
+func (p *program) around(calls func()) {
+	p.emit(
+		asm.Mov.Reg(rBase, asm.R2),
+		asm.StoreMem(asm.RFP, spSpill, asm.R3, asm.DWord),
+		asm.StoreMem(asm.RFP, spSpill+8, asm.R5, asm.DWord),
+	)
+	calls()
+	p.emit(
+		asm.Mov.Reg(asm.R2, rBase),
+		asm.LoadMem(asm.R3, asm.RFP, spSpill, asm.DWord),
+		asm.JGT.Imm(asm.R3, int32(p.threads.last()), p.exitLabel()), // never true: for the verifier
+		asm.LoadMem(asm.R5, asm.RFP, spSpill+8, asm.DWord),
+	)
+}
+
+// missesReturns reports whether the kernel may skip the return of a call whose
+// entry a program has seen, so that what was kept of the call is left over:
+// while bpf(2) reads a map, or because it follows few calls at once. Trampolines
+// do so in interrupts only, see busyMap. A session whose entry rejects the call
+// has no return, except where it is repeated.
+func (p *program) missesReturns() bool {
+	switch p.kind {
+	case compiler.Kprobe, compiler.KprobeMulti:
+		return true
+	case compiler.KprobeSession:
+		return p.opts.Features.CancelRepeats
+	}
+	return false
+}
+
+// forgetsStale reports whether the program keeps calls, and a rejected call must
+// empty the slot that an earlier one may have left in its frame.
+func (p *program) forgetsStale() bool {
+	return p.side == compiler.AtEntry && p.keeps != nil && p.probe.ReturnSide() && p.missesReturns()
+}
+
+// forgetStale forgets an earlier call in the frame of a call that is rejected at
+// entry. Its return would be taken for that of the earlier one.
+func (p *program) forgetStale() {
+	p.step("a call is rejected: was the return of another one in its frame missed?")
+	p.frame()
+	p.forget(p.skipLabel())
+	p.count(compiler.CounterUnpaired, p.skipLabel())
+}

@@ -1,0 +1,109 @@
+package codegen
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// FreeTracepoint is the tracepoint at which a thread is freed: after it the
+// thread calls nothing more.
+const FreeTracepoint = "sched_process_free"
+
+// addFreed generates the program that forgets the calls of a freed thread.
+func (u *generator) addFreed(t *threads) {
+	f := &freed{code: &code{}, threads: t}
+	f.step("%s sched_process_free(p)", compiler.TpBTF)
+	f.emit(asm.Mov.Reg(asm.R3, asm.R1), asm.Mov.Imm(asm.R2, 8))
+	f.move(asm.R1, asm.RFP, spTask)
+	f.emit(asm.FnProbeReadKernel.Call())
+	f.ownBucket()
+	f.emit(
+		asm.LoadMem(asm.R1, asm.R2, elementOwner, asm.DWord),
+		asm.JNE.Reg(asm.R1, asm.R0, "overflow"),
+		asm.Mov.Reg(asm.R8, asm.R2),
+	)
+	f.empty("bucket")
+	f.step("its bucket is free")
+	f.ownBucket()
+	f.emit(
+		asm.Mov.Imm(asm.R3, 0),
+		asm.StoreMem(asm.R2, elementTop, asm.R3, asm.DWord),
+		asm.StoreMem(asm.R2, elementOwner, asm.R3, asm.DWord),
+	)
+	f.bucketNumber(t)
+	f.emit(asm.StoreMem(asm.RFP, spKey, asm.R1, asm.DWord))
+	f.delete(overflowMap, spKey)
+	f.label("overflow")
+	f.step("what it has had without a bucket")
+	f.ownBucket()
+	f.emit(asm.LoadMem(asm.R1, asm.R2, elementOverflow, asm.DWord), asm.JEq.Imm(asm.R1, 0, "exit"))
+	f.lookup(overflowMap, spTask, "exit")
+	f.emit(asm.Mov.Reg(asm.R8, asm.R0))
+	f.empty("overflow")
+	f.delete(overflowMap, spTask)
+	f.ownBucket()
+	f.emit(asm.Mov.Imm(asm.R1, -1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, elementOverflow))
+	f.leave()
+	f.finish()
+	u.hook(FreeTracepoint, "calls of threads", f.insns)
+}
+
+// freed generates that program.
+type freed struct {
+	*code
+	*threads
+}
+
+// ownBucket points R2 to the bucket of the thread whose task_struct is at
+// spTask. It leaves the address of the task_struct in R0.
+func (f *freed) ownBucket() {
+	f.emit(asm.LoadMem(asm.R0, asm.RFP, spTask, asm.DWord))
+	f.bucket(f.threads)
+}
+
+func (f *freed) delete(name string, key int) {
+	f.emit(mapPtr(asm.R1, name))
+	f.move(asm.R2, asm.RFP, key)
+	f.emit(asm.FnMapDeleteElem.Call())
+}
+
+// empty forgets the calls in the element at R8.
+func (f *freed) empty(prefix string) {
+	slot, next := prefix+"slot", prefix+"next"
+	f.step("calls that have not returned")
+	f.emit(asm.Mov.Imm(asm.R9, 0))
+	f.label(slot)
+	f.emit(
+		asm.Mov.Reg(asm.R1, asm.R8),
+		asm.Add.Reg(asm.R1, asm.R9),
+		asm.LoadMem(asm.R2, asm.R1, elementSlots, asm.DWord),
+		asm.JEq.Imm(asm.R2, 0, next),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.StoreMem(asm.R1, elementSlots, asm.R3, asm.DWord),
+	)
+	f.deleteBig(prefix)
+	f.label(next)
+	f.emit(asm.Add.Imm(asm.R9, int32(f.slot)), asm.JLE.Imm(asm.R9, int32(f.last()), slot))
+}
+
+// deleteBig deletes the large value of the call whose tag is in R2, if there is
+// one.
+func (f *freed) deleteBig(prefix string) {
+	if len(f.big) == 0 {
+		return
+	}
+	f.emit(
+		asm.LoadMem(asm.R1, asm.RFP, spTask, asm.DWord),
+		asm.StoreMem(asm.RFP, spBig, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, spBig+8, asm.R2, asm.DWord),
+		asm.And.Imm(asm.R2, mostBig),
+		asm.Mov.Reg(asm.R7, asm.R2),
+	)
+	for i, size := range f.big {
+		other := prefix + f.fresh("class")
+		f.emit(asm.JNE.Imm(asm.R7, int32(i+1), other))
+		f.delete(bigMap(size), spBig)
+		f.label(other)
+	}
+}

@@ -1,0 +1,189 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// mostJoined is the largest number of places of a link with several programs: a
+// jump reaches 32,767 instructions, and a place takes up to five.
+const mostJoined = 4096
+
+// cookieJump is the first bit of the index of a place's program in a link's
+// cookie, where addresses are not known.
+const cookieJump = 48
+
+// joint is a link of several programs under construction.
+type joint struct {
+	compiler.Attachment
+	byAddr bool            // whether the addresses of all places are known
+	has    map[string]bool // the places: a link can have each only once
+}
+
+// joinLinks lets attachments of probes that are joined share links. The program
+// of such a link finds the function in a list of the addresses, and jumps to the
+// function's program.
+func (u *generator) joinLinks() {
+	var joints []*joint
+	of := map[int]*joint{} // by the index of the attachment
+	for i, a := range u.Attachments {
+		if !a.Kind.Multi() || !a.Places[0].Probe.Attach.Joined {
+			continue
+		}
+		at := slices.IndexFunc(joints, func(j *joint) bool { return j.takes(a) })
+		if at < 0 {
+			at = len(joints)
+			joints = append(joints, &joint{Attachment: compiler.Attachment{Kind: a.Kind}, byAddr: knows(a.Places), has: map[string]bool{}})
+		}
+		joints[at].add(a)
+		of[i] = joints[at]
+	}
+	var attachments []compiler.Attachment
+	done := map[*joint]bool{}
+	for i, a := range u.Attachments {
+		switch j := of[i]; {
+		case j == nil || len(j.Jumps) == 1:
+			attachments = append(attachments, a)
+		case !done[j]:
+			done[j] = true
+			attachments = append(attachments, u.addJoint(j, len(done)))
+		}
+	}
+	u.Attachments = attachments
+}
+
+// knows reports whether the addresses of all places are known.
+func knows(places []compiler.Place) bool {
+	return !slices.ContainsFunc(places, func(p compiler.Place) bool { return p.Addr == 0 })
+}
+
+// placeKey returns the key of a place in a link. Several names may have one
+// address.
+func placeKey(symbol string, addr uint64) string {
+	if addr != 0 {
+		return fmt.Sprintf("%#x", addr)
+	}
+	return symbol
+}
+
+// takes reports whether the link can have the places of an attachment, too.
+func (j *joint) takes(a compiler.Attachment) bool {
+	return j.Kind == a.Kind && j.byAddr == knows(a.Places) && len(j.Places)+len(a.Places) <= mostJoined &&
+		!slices.ContainsFunc(a.Places, func(p compiler.Place) bool { return j.has[placeKey(p.Symbol, p.Addr)] })
+}
+
+func (j *joint) add(a compiler.Attachment) {
+	for _, p := range a.Places {
+		j.has[placeKey(p.Symbol, p.Addr)] = true
+		p.Jump = len(j.Jumps)
+		if !j.byAddr {
+			p.Cookie |= uint64(p.Jump) << cookieJump
+		}
+		j.Places = append(j.Places, p)
+	}
+	j.Jumps = append(j.Jumps, a.Program)
+}
+
+// addJoint adds the program and the map of a link of several programs, and
+// returns the attachment.
+func (u *generator) addJoint(j *joint, number int) compiler.Attachment {
+	j.Program, j.JumpMap = fmt.Sprintf("%s of all (link %d)", j.Kind, number), fmt.Sprintf("jumps_%d", number)
+	u.Collection.Maps[j.JumpMap] = &ebpf.MapSpec{
+		Name: j.JumpMap, Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: uint32(len(j.Jumps)),
+	}
+	c := &code{}
+	c.step("%s of %d functions", j.Kind, len(j.Places))
+	c.emit(asm.Mov.Reg(rContext, asm.R1))
+	if j.byAddr {
+		c.step("the function's address")
+		c.emit(asm.FnGetFuncIp.Call())
+		c.find(stretches(j.Places))
+	} else {
+		c.step("the program's index, from the cookie")
+		c.emit(asm.FnGetAttachCookie.Call(), asm.RSh.Imm(asm.R0, cookieJump), asm.Mov.Reg(asm.R3, asm.R0))
+	}
+	c.label("jump")
+	c.step("jump to the function's program")
+	c.emit(asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, j.JumpMap), asm.FnTailCall.Call())
+	c.step("it is not there")
+	c.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
+	u.Collection.Programs[j.Program] = &ebpf.ProgramSpec{
+		Name: "jump", Type: ebpf.Kprobe, AttachType: attachTypes[j.Kind], Instructions: c.insns, License: license,
+	}
+	return j.Attachment
+}
+
+// stretch is a range of addresses, up to the next one's, in which all functions
+// have one program.
+type stretch struct {
+	from uint64
+	jump int
+}
+
+// stretches returns the ranges in the order of their addresses.
+func stretches(places []compiler.Place) []stretch {
+	sorted := slices.Clone(places) // slices.SortFunc would be compiled for this type alone: 25 KB
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Addr < sorted[j].Addr })
+	var all []stretch
+	for _, p := range sorted {
+		if len(all) == 0 || all[len(all)-1].jump != p.Jump {
+			all = append(all, stretch{p.Addr, p.Jump})
+		}
+	}
+	return all
+}
+
+// find loads the index of the program for the address in R0 into R3, and goes to
+// the label "jump". It halves the ranges until one is left. A function's address
+// may be some bytes behind that of its symbol.
+func (c *code) find(all []stretch) {
+	if len(all) == 1 {
+		c.emit(asm.Mov.Imm(asm.R3, int32(all[0].jump)), asm.Ja.Label("jump"))
+		return
+	}
+	upper := c.fresh("upper")
+	half := len(all) / 2
+	c.jump(asm.JGE, asm.R0, all[half].from, upper)
+	c.find(all[:half])
+	c.label(upper)
+	c.find(all[half:])
+}
+
+// fixCookies puts the cookies of programs with one place into the programs: they
+// need not ask for them.
+func (u *generator) fixCookies() {
+	places := map[string][]compiler.Place{}
+	for _, a := range u.Attachments {
+		for _, p := range a.Places {
+			if a.Kind.Multi() {
+				places[a.ProgramAt(p)] = append(places[a.ProgramAt(p)], p)
+			}
+		}
+	}
+	for program, of := range places {
+		if len(of) == 1 {
+			fixCookie(u.Collection.Programs[program].Instructions, of[0].Cookie)
+		}
+	}
+}
+
+// fixCookie replaces the calls that ask for the cookie.
+func fixCookie(insns asm.Instructions, cookie uint64) {
+	for i, in := range insns {
+		if !in.IsBuiltinCall() || asm.BuiltinFunc(in.Constant) != asm.FnGetAttachCookie {
+			continue
+		}
+		known := asm.LoadImm(asm.R0, int64(cookie), asm.DWord)
+		if cookie>>31 == 0 {
+			known = asm.Mov.Imm(asm.R0, int32(cookie))
+		}
+		known.Metadata = in.Metadata
+		insns[i] = known
+	}
+}

@@ -1,0 +1,331 @@
+package codegen
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// hasAlternatives reports whether one of the conditions contains an "or".
+func hasAlternatives(conds []compiler.Cond) bool {
+	return slices.ContainsFunc(conds, func(t compiler.Cond) bool {
+		switch t := t.(type) {
+		case compiler.AnyOf:
+			return true
+		case compiler.AllOf:
+			return hasAlternatives(t)
+		case *compiler.Outcome:
+			return hasAlternatives([]compiler.Cond{t.Cond})
+		}
+		return false
+	})
+}
+
+// conds leaves unless all conditions hold. The cheapest are evaluated first.
+func (p *program) conds(conds []compiler.Cond) {
+	if len(conds) == 0 {
+		return
+	}
+	sorted := slices.Clone(conds)
+	sort.SliceStable(sorted, func(i, j int) bool { return p.cost(sorted[i]) < p.cost(sorted[j]) })
+	unread := p.countedUnreadable()
+	rejected := p.reject()
+	no := rejected
+	if p.mixed {
+		no = p.prefix + p.fresh("no")
+		p.later(no, func() {
+			p.step("rejected; by a fault?")
+			p.emit(
+				asm.LoadMem(asm.R1, asm.RFP, spFault, asm.DWord),
+				asm.JNE.Imm(asm.R1, 0, unread),
+				asm.Ja.Label(rejected),
+			)
+		})
+	}
+	for _, t := range sorted {
+		p.branch(t, outcome{no: no, unread: unread, sure: true})
+	}
+}
+
+// countedUnreadable returns the label of code that counts a fault and rejects
+// the call. It does not count a call that was rejected at entry.
+func (p *program) countedUnreadable() string {
+	label := p.prefix + p.fresh("unreadable")
+	if p.stash == nil || p.found {
+		p.later(label, func() {
+			p.leaveSelf()
+			p.count(compiler.CounterUnreadable, p.reject())
+		})
+		return label
+	}
+	p.later(label, func() {
+		p.find(rStash, spTag, p.exitLabel())
+		p.count(compiler.CounterUnreadable, p.reject())
+	})
+	return label
+}
+
+// outcome has the labels to jump to if a test does not hold.
+type outcome struct {
+	no     string // it does not hold
+	unread string // a value could not be read
+	sure   bool   // every call that meets all conditions evaluates this one
+}
+
+// branch continues if a test holds.
+func (p *program) branch(t compiler.Cond, to outcome) {
+	switch t := t.(type) {
+	case *compiler.Leaf:
+		p.leaf(t, to)
+	case compiler.AllOf:
+		for _, part := range t {
+			p.branch(part, to)
+		}
+	case compiler.AnyOf:
+		p.anyOf(t, to)
+	case *compiler.Outcome:
+		p.step("tested at entry")
+		p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
+		p.jumpUnlessBits(1<<t.Bit, to.no)
+	}
+}
+
+// anyOf evaluates the conditions one after the other. It notes a fault in one, which
+// counts if none of the others holds.
+func (p *program) anyOf(conds compiler.AnyOf, to outcome) {
+	yes := p.prefix + p.fresh("yes")
+	for i, t := range conds {
+		last := i == len(conds)-1
+		next := outcome{no: to.no, unread: to.unread}
+		if !last {
+			next.no = p.prefix + p.fresh("or")
+			next.unread = p.noted(next.no)
+		}
+		p.branch(t, next)
+		if !last {
+			p.emit(asm.Ja.Label(yes))
+			p.label(next.no)
+		}
+	}
+	p.label(yes)
+}
+
+// noted returns the label of code that notes a fault and jumps to next.
+func (p *program) noted(next string) string {
+	label := p.prefix + p.fresh("fault")
+	p.later(label, func() {
+		p.setWord(spFault, 1)
+		p.emit(asm.Ja.Label(next))
+	})
+	return label
+}
+
+// cost returns the cost of reading the values of a condition, by which they are
+// ordered.
+func (p *program) cost(t compiler.Cond) int {
+	total := 0
+	for l := range compiler.Leaves(t) {
+		v := l.Value
+		switch {
+		case l.Pred.Pattern != nil:
+			total += 1000
+		case p.direct(v):
+			total += len(v.Path)
+		default:
+			total += 100 * len(v.Path)
+		}
+	}
+	return total
+}
+
+// direct reports whether a value is read by plain loads. Arguments of
+// tracepoints may be NULL, and the verifier would not let guard test for that
+// (6.13).
+func (p *program) direct(v *compiler.Value) bool {
+	if v.Base.Kept != nil && (p.kind != compiler.Fexit || p.stash != nil) {
+		return false
+	}
+	return (p.kind == compiler.Fentry || p.kind == compiler.Fexit || v.Base.Builtin == compiler.Task) && v.Direct()
+}
+
+func (p *program) leaf(l *compiler.Leaf, to outcome) {
+	p.step("%s", l.Pred.Text)
+	switch {
+	case l.Value.Before != nil:
+		p.diffLeaf(l, to)
+		return
+	case l.Pred.Pattern != nil:
+		p.textLeaf(l, to)
+		return
+	}
+	if of := l.Value.Base.Of; of != nil && of.Compare != 0 {
+		p.compareValues(of, l.Pred.Op == spec.Eq, to)
+		return
+	}
+	at, again := p.saved[l.Value]
+	if again {
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
+	} else {
+		p.ptr = rOut // it is free, and using it saves and restores one register less
+		p.readScalar(l.Value, p.direct(l.Value), l.Pred.Holds(0), to.unread)
+		p.ptr = rBase
+	}
+	if l.Pred.Op == spec.Mask && l.Pred.Ranges == nil {
+		if to.sure && !again {
+			p.save(l.Value) // before the mask removes bits
+		}
+		p.jumpMask(l.Pred, to.no)
+		return
+	}
+	if l.Pred.Ranges != nil {
+		p.jumpRanges(l.Pred, to.no)
+	} else {
+		p.jump(inverse(l.Pred), asm.R1, l.Pred.Const, to.no)
+	}
+	if to.sure && !again {
+		p.save(l.Value)
+	}
+}
+
+// save stores the number in R1 for use in the record. If there is no room, the
+// record reads it again.
+func (p *program) save(v *compiler.Value) {
+	if p.free-8-p.spared() < -stackSize {
+		return
+	}
+	at := p.room(8)
+	p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+	p.saved[v] = at
+}
+
+// spared returns the number of bytes of the stack frame to reserve for later
+// needs.
+func (p *program) spared() int {
+	n := 0
+	if p.buffer == 0 && comparesText(p.probe) {
+		n += textBuffer
+	}
+	return n
+}
+
+func comparesText(p *compiler.Probe) bool {
+	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+		if l.Pred.Pattern != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *program) jumpMask(pred *compiler.Predicate, no string) {
+	if !pred.Not {
+		p.jumpUnlessBits(pred.Const, no)
+		return
+	}
+	p.bits(pred.Const)
+	p.emit(asm.JNE.Imm(asm.R1, 0, no))
+}
+
+func (p *program) jumpUnlessBits(mask uint64, no string) {
+	p.bits(mask)
+	p.emit(asm.JEq.Imm(asm.R1, 0, no))
+}
+
+// bits clears the bits of R1 that are not in the mask.
+func (p *program) bits(mask uint64) {
+	if mask>>31 == 0 {
+		p.emit(asm.And.Imm(asm.R1, int32(mask)))
+		return
+	}
+	p.emit(asm.LoadImm(asm.R2, int64(mask), asm.DWord), asm.And.Reg(asm.R1, asm.R2))
+}
+
+// jumps has the jump instructions of the comparisons, for unsigned and for
+// signed numbers.
+var jumps = [2]map[spec.Op]asm.JumpOp{
+	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JLT, spec.Le: asm.JLE, spec.Gt: asm.JGT, spec.Ge: asm.JGE},
+	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JSLT, spec.Le: asm.JSLE, spec.Gt: asm.JSGT, spec.Ge: asm.JSGE},
+}
+
+// inverse returns the jump that is taken if the predicate is false.
+func inverse(pr *compiler.Predicate) asm.JumpOp {
+	signed := 0
+	if pr.Signed {
+		signed = 1
+	}
+	return jumps[signed][compiler.Opposites[pr.Op]]
+}
+
+// jumpRanges continues if the number in R1 satisfies the predicate's ranges,
+// and otherwise jumps to no.
+func (p *program) jumpRanges(pred *compiler.Predicate, no string) {
+	yes := p.prefix + p.fresh("in")
+	if pred.Not {
+		p.searchRanges(pred.Ranges, no, yes)
+	} else {
+		p.searchRanges(pred.Ranges, yes, no)
+	}
+	p.label(yes)
+}
+
+// searchRanges jumps to in if the number in R1 is in one of the sorted ranges,
+// and otherwise to out.
+func (p *program) searchRanges(ranges []compiler.Range, in, out string) {
+	if len(ranges) == 1 {
+		p.jump(asm.JLT, asm.R1, ranges[0].Low, out)
+		p.jump(asm.JLE, asm.R1, ranges[0].High, in)
+		p.emit(asm.Ja.Label(out))
+		return
+	}
+	half := len(ranges) / 2
+	upper := p.prefix + p.fresh("upper")
+	p.jump(asm.JGE, asm.R1, ranges[half].Low, upper)
+	p.searchRanges(ranges[:half], in, out)
+	p.label(upper)
+	p.searchRanges(ranges[half:], in, out)
+}
+
+// setOutcomes evaluates the conditions at entry whose results the return side needs.
+func (p *program) setOutcomes() {
+	if len(p.probe.Outcomes) == 0 {
+		return
+	}
+	p.step("outcomes of tests for the return")
+	p.setWord(spFlags, 0)
+	for _, f := range p.probe.Outcomes {
+		no := p.prefix + p.fresh("unset")
+		p.branch(f.Cond, outcome{no: no, unread: p.noted(no)})
+		p.emit(
+			asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord),
+			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
+			asm.Or.Reg(asm.R1, asm.R2),
+			asm.StoreMem(asm.RFP, spFlags, asm.R1, asm.DWord),
+		)
+		p.label(no)
+	}
+	p.step("a fault met")
+	p.emit(
+		asm.LoadMem(asm.R2, asm.RFP, spFault, asm.DWord),
+		asm.LSh.Imm(asm.R2, compiler.FaultBit),
+		asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
+		asm.Or.Reg(asm.R1, asm.R2),
+		asm.StoreMem(asm.RFP, spFlags, asm.R1, asm.DWord),
+	)
+}
+
+// recallFault tells the return side if a test at entry met a fault.
+func (p *program) recallFault() {
+	if len(p.probe.Outcomes) == 0 {
+		return
+	}
+	p.step("a fault met at entry")
+	p.emit(
+		asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord),
+		asm.RSh.Imm(asm.R1, compiler.FaultBit),
+		asm.StoreMem(asm.RFP, spFault, asm.R1, asm.DWord),
+	)
+}

@@ -1,0 +1,60 @@
+package codegen
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// session generates the program of a kprobe.session, which runs at entry and at
+// return.
+func session(c *code, p *compiler.Probe, isReturn int64, entry, ret func(*code)) {
+	c.step("%s %s", compiler.KprobeSession, p.Func.Name)
+	c.emit(
+		asm.Mov.Reg(rContext, asm.R1),
+		// bpf_session_is_return() has no argument up to 6.18, later it gets
+		// ctx.
+		asm.Instruction{
+			OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: isReturn,
+		},
+		asm.And.Imm(asm.R0, 0xff), // the result is a bool
+	)
+	const atReturn = "return"
+	c.emit(asm.JNE.Imm(asm.R0, 0, atReturn))
+	half(c, entry)
+	c.label(atReturn)
+	half(c, ret)
+}
+
+// half generates one side of a session, or an exit if side is nil.
+func half(c *code, side func(*code)) {
+	if side != nil {
+		side(c)
+		return
+	}
+	c.step("nothing to do on this side")
+	c.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
+}
+
+// signature returns a hash of what a program does. A glob has thousands of
+// programs.
+func signature(kind compiler.Kind, insns asm.Instructions) string {
+	h := sha256.New()
+	b := append(make([]byte, 0, 4096), kind...)
+	for _, in := range insns {
+		b = append(b, '\n', byte(in.Dst)<<4|byte(in.Src))
+		b = binary.LittleEndian.AppendUint32(b, uint32(in.OpCode))
+		b = binary.LittleEndian.AppendUint16(b, uint16(in.Offset))
+		b = binary.LittleEndian.AppendUint64(b, uint64(in.Constant))
+		b = append(append(append(append(b, in.Reference()...), 0), in.Symbol()...), 0)
+		if len(b) > 3<<10 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+	return string(h.Sum(nil))
+}

@@ -1,0 +1,366 @@
+package codegen
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+const (
+	// mostTable is the largest size of a table in bytes: it is all allocated in
+	// advance, so that no call finds too little memory.
+	mostTable = 256 << 20
+	// mostElement is the largest size of a key with its element in bytes: an
+	// iterator writes them at once, to a buffer of eight pages.
+	mostElement = 30 << 10
+	// stackBytes is the size of a stack in an element of a table, after its length.
+	stackBytes = 8 * 64
+)
+
+// addTables decides where the tables of specs with aggregates are. The functions of
+// a glob share one.
+func (u *generator) addTables(opts options) error {
+	for _, ev := range u.Events {
+		p := ev.Probe
+		if p.Measure != compiler.Tables {
+			continue
+		}
+		at := slices.IndexFunc(u.Tables, func(l *compiler.TableLayout) bool { return l.Asked == p.Asked })
+		if at < 0 {
+			at = len(u.Tables)
+			u.Tables = append(u.Tables, &compiler.TableLayout{Map: fmt.Sprintf("table_%d", at), Asked: p.Asked, Function: -1})
+		}
+		l := u.Tables[at]
+		l.Events = append(l.Events, ev.Number)
+		u.tables[p] = l
+	}
+	for _, l := range u.Tables {
+		u.layTable(l, opts)
+		if err := u.addTable(l, opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layTable places the parts of a table so that they suit all of its functions.
+func (u *generator) layTable(l *compiler.TableLayout, opts options) {
+	var probes []*compiler.Probe
+	for _, number := range l.Events {
+		probes = append(probes, u.Events[number].Probe)
+	}
+	most := func(size func(*compiler.Probe) int) (n int) {
+		for _, p := range probes {
+			n = max(n, size(p))
+		}
+		return n
+	}
+	if probes[0].OfGlob {
+		l.Function, l.KeySize = 0, 8
+	}
+	l.Size = 8
+	for i := range probes[0].Key {
+		l.Key = append(l.Key, l.KeySize)
+		l.KeySize += most(func(p *compiler.Probe) int { return compiler.KeyRoom(p.Key[i]) })
+		stack := 0
+		if probes[0].Key[i].Base.Builtin == compiler.KernelStack {
+			stack = l.Size
+			l.Size += 8 + stackBytes
+		}
+		l.Stacks = append(l.Stacks, stack)
+	}
+	if !opts.Features.CompareExchange {
+		l.Slots = slotsOf(opts.Features.CPUs)
+	}
+	for i, a := range probes[0].Aggregates {
+		at := l.Size
+		switch a.Kind {
+		case compiler.Count:
+			at = 0
+		case compiler.Sum, compiler.Avg:
+			l.Size += 16
+		case compiler.Min, compiler.Max:
+			l.Size += max(8, l.Slots*compiler.Nesting*compiler.ExtremesSize)
+		default:
+			l.Size += 8 * most(func(p *compiler.Probe) int { return p.Aggregates[i].Buckets() })
+		}
+		l.Cells = append(l.Cells, at)
+	}
+}
+
+// addTable adds the maps of a table.
+func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
+	keys := opts.Keys
+	if keys == 0 {
+		keys = compiler.DefaultKeys
+	}
+	m := &ebpf.MapSpec{Name: l.Map, Type: ebpf.Hash, KeySize: uint32(l.KeySize), ValueSize: uint32(l.Size), MaxEntries: uint32(keys)}
+	if l.KeySize == 0 {
+		m.Type, m.KeySize, m.MaxEntries = ebpf.Array, 4, 1
+	}
+	if l.Size+l.KeySize > mostElement {
+		return fmt.Errorf("a row of the table would take %d bytes, and %d is the limit: count with fewer buckets", l.Size+l.KeySize, mostElement)
+	}
+	if size := (l.Size + l.KeySize) * int(m.MaxEntries); size > mostTable {
+		return fmt.Errorf("a table of %d keys would take %d MiB, and %d is the limit: count fewer keys, or with fewer buckets", keys, size>>20, mostTable>>20)
+	}
+	u.Collection.Maps[l.Map] = m
+	u.addZeroes(l.Size)
+	if slices.ContainsFunc(l.Stacks, func(at int) bool { return at > 0 }) {
+		u.Collection.Maps[stacksOf(l)] = &ebpf.MapSpec{
+			Name: stacksOf(l), Type: ebpf.StackTrace, KeySize: 4, ValueSize: stackBytes, MaxEntries: 2 * uint32(keys),
+		}
+	}
+	return nil
+}
+
+// stacksOf returns the name of the map that numbers the stacks of a table.
+func stacksOf(l *compiler.TableLayout) string { return "stacks_" + l.Map }
+
+// tabling is the part of a program that counts calls in a table.
+type tabling struct {
+	table  *compiler.TableLayout
+	key    int                     // stack offset of the key
+	values map[*compiler.Value]int // stack offsets of the values of aggregates
+}
+
+// reserveKey reserves room for the key and for the values of aggregates. The key is
+// where strings were compared before.
+func (p *program) reserveKey() {
+	p.values = map[*compiler.Value]int{}
+	for _, a := range p.probe.Aggregates {
+		if a.Value != nil && p.values[a.Value] == 0 {
+			p.values[a.Value] = p.room(8)
+		}
+	}
+	size := p.table.KeySize
+	if comparesText(p.probe) {
+		size = max(size, textBuffer)
+	}
+	if size > 0 {
+		p.key = p.room(size)
+		p.buffer = p.key
+	}
+}
+
+// tabulate counts a matching call in its row of the table.
+func (p *program) tabulate() {
+	done := p.prefix + "measured"
+	p.step("count it as %s", compiler.CounterMatched)
+	p.counters(done)
+	p.add(compiler.CounterMatched.Offset())
+	unread := p.counted("unread", compiler.CounterUnread, done)
+	for _, a := range p.probe.Aggregates {
+		if at := p.values[a.Value]; a.Value != nil && p.saved[a.Value] != at {
+			p.step("%s", a.Value.Name)
+			p.number64(a.Value, unread)
+			p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+			p.saved[a.Value] = at
+		}
+	}
+	p.row(unread, done)
+	p.step("count the call")
+	p.emit(asm.Mov.Reg(rOut, asm.R0))
+	p.add(0)
+	for i, a := range p.probe.Aggregates {
+		if a.Value != nil {
+			p.step("%s", a.Name)
+			p.cell(a, p.table.Cells[i], done)
+		}
+	}
+	p.label(done)
+}
+
+// row points R0 to the row of the call, a new one if there is none for its key.
+func (p *program) row(unread, done string) {
+	l := p.table
+	if l.KeySize == 0 {
+		p.emit(asm.StoreImm(asm.RFP, spKey, 0, asm.Word))
+		p.lookup(l.Map, spKey, done)
+		return
+	}
+	full := p.counted("full", compiler.CounterFull, done)
+	if l.Function >= 0 {
+		p.step("the function")
+		p.loadNumber()
+		p.emit(asm.StoreMem(asm.RFP, int16(p.key+l.Function), asm.R0, asm.DWord))
+	}
+	for i, v := range p.probe.Key {
+		end := l.KeySize
+		if i+1 < len(l.Key) {
+			end = l.Key[i+1]
+		}
+		p.step("%s", v.Name)
+		p.keyPart(v, p.key+l.Key[i], end-l.Key[i], unread, full)
+	}
+	p.step("its row")
+	first, found := p.prefix+p.fresh("first"), p.prefix+p.fresh("row")
+	p.lookup(l.Map, p.key, first)
+	p.label(found)
+	p.later(first, func() {
+		p.step("the first call with this key")
+		p.insertZeroes(l.Map, p.key, l.Size, ebpf.UpdateNoExist, full)
+		p.keepStacks(full)
+		p.lookup(l.Map, p.key, full) // inserted now, or by another call meanwhile
+		p.emit(asm.Ja.Label(found))
+	})
+}
+
+// keepStacks stores the stacks of the key in a row that has been inserted.
+func (p *program) keepStacks(full string) {
+	for i, at := range p.table.Stacks {
+		if at == 0 {
+			continue
+		}
+		p.lookup(p.table.Map, p.key, full)
+		p.step("%s", p.probe.Key[i].Name)
+		p.emit(asm.Mov.Reg(rOut, asm.R0))
+		p.origin = 0
+		if _, _, kept := p.keptAt(p.probe.Key[i]); kept {
+			p.copyBegunStack(p.probe.Key[i], at)
+			continue
+		}
+		p.getStack(compiler.Slot{Off: at, Data: at + 8, Cap: stackBytes})
+		p.emit(asm.StoreMem(rOut, int16(at), asm.R0, asm.DWord))
+	}
+}
+
+// keyPart stores a part of the key in room bytes of the stack. Calls with the same
+// value must have the same bytes.
+func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) {
+	_, fault, kept := p.keptAt(v)
+	switch {
+	case v.Base.Builtin == compiler.KernelStack && kept:
+		p.begunStackNumber(v, at, full)
+		return
+	case v.Base.Builtin == compiler.KernelStack:
+		p.stackNumber(asm.RFP, at, full)
+		return
+	case v.Scalar != nil && v.Text == compiler.NoText:
+		p.number64(v, unread)
+		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+		return
+	}
+	p.emit(asm.Mov.Imm(asm.R1, 0))
+	for i := 0; i < room; i += 8 {
+		p.emit(asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
+	}
+	size, _ := btf.Sizeof(v.Type)
+	text := v.Text != compiler.NoText || v.Base.Builtin == compiler.NoBuiltin && v.IsText()
+	read := size
+	switch {
+	case v.Text != compiler.NoText:
+		read = compiler.MostKeyPart + compiler.StringSlack
+	case text:
+		read++
+	}
+	switch {
+	case kept:
+		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unread))
+		p.move(asm.R3, rStash, p.keptData(v))
+		p.readKey(at, min(read, p.keptRoom(v)), text, compiler.KernelText, unread)
+		if read > p.keptRoom(v) {
+			p.lastOfKey(at, p.keptRoom(v), p.keptData(v))
+		}
+	case v.Base.Builtin == compiler.Comm:
+		p.move(asm.R1, asm.RFP, at)
+		p.emit(asm.Mov.Imm(asm.R2, compiler.CommSize), asm.FnGetCurrentComm.Call())
+	case v.Text != compiler.NoText:
+		p.number64(v, unread)
+		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
+		p.elsewhere(v.Text, unread)
+		p.readKey(at, read, true, v.Text, unread)
+	case text && len(v.Path) > 0:
+		p.walk(v, false, unread)
+		last := v.Path[len(v.Path)-1]
+		p.move(asm.R3, rBase, last.Off)
+		in := compiler.KernelText
+		if last.User {
+			in = compiler.UserText
+		}
+		p.readKey(at, read, true, in, unread)
+	default:
+		p.emit(asm.Mov.Reg(rOut, asm.RFP))
+		p.origin = 0
+		p.captureBytes(v, compiler.Slot{Off: at, Data: at, Cap: size}, unread)
+		for i := size; i < room && i < compiler.Align8(size); i++ { // registers have more
+			p.emit(asm.StoreImm(asm.RFP, int16(at+i), 0, asm.Byte))
+		}
+		if text {
+			p.endText(at, size)
+		}
+	}
+}
+
+// endText clears what is behind the NUL of an array of characters on the stack.
+func (p *program) endText(at, size int) {
+	for i := 1; i < size; i++ {
+		goesOn := p.prefix + p.fresh("goeson")
+		p.emit(
+			asm.LoadMem(asm.R1, asm.RFP, int16(at+i-1), asm.Byte),
+			asm.JNE.Imm(asm.R1, 0, goesOn),
+			asm.StoreImm(asm.RFP, int16(at+i), 0, asm.Byte),
+		)
+		p.label(goesOn)
+	}
+}
+
+// lastOfKey copies the last character of an array of so many characters at rStash, if
+// it has no NUL: a string of this size has been read, whose length with a NUL is in R0.
+func (p *program) lastOfKey(at, size, from int) {
+	shorter := p.prefix + p.fresh("shorter")
+	p.emit(
+		asm.JNE.Imm(asm.R0, int32(size), shorter),
+		asm.LoadMem(asm.R1, rStash, int16(from+size-1), asm.Byte),
+		asm.StoreMem(asm.RFP, int16(at+size-1), asm.R1, asm.Byte),
+	)
+	p.label(shorter)
+}
+
+// readKey reads a string, or bytes, from the address in R3 to the stack.
+func (p *program) readKey(at, size int, text bool, in compiler.Text, unread string) {
+	p.move(asm.R1, asm.RFP, at)
+	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
+	if !text {
+		p.readBytes(in == compiler.UserText)
+		p.emit(asm.JNE.Imm(asm.R0, 0, unread))
+		return
+	}
+	p.readString(in)
+	p.emit(asm.JSLE.Imm(asm.R0, 0, unread))
+}
+
+// keptData returns the offset from rStash of the bytes of a value.
+func (p *program) keptData(v *compiler.Value) int {
+	origin, _ := p.keptFrom()
+	return p.event.Layout.Slots[slices.Index(p.event.Items, v)].Data - origin
+}
+
+// keptRoom returns how many bytes of a value are at rStash.
+func (p *program) keptRoom(v *compiler.Value) int {
+	return p.event.Layout.Slots[slices.Index(p.event.Items, v)].Cap
+}
+
+// stackNumber stores at an offset from a register the number of the stack, and the
+// caller where the stack lacks it. There is none if another stack has its place.
+func (p *program) stackNumber(to asm.Register, at int, full string) {
+	skip := int32(0)
+	if p.kind.Trampoline() {
+		skip = p.opts.Arch.ProgramFrames
+	}
+	p.emit(
+		asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, stacksOf(p.table)), asm.Mov.Imm(asm.R3, skip), asm.FnGetStackid.Call(),
+		asm.JSLT.Imm32(asm.R0, 0, full),
+		asm.StoreMem(to, int16(at), asm.R0, asm.DWord),
+		asm.Mov.Imm(asm.R1, 0),
+	)
+	if !p.kind.Trampoline() && p.lacksCaller() {
+		p.emit(asm.LoadMem(asm.R1, rContext, p.opts.Arch.RetAddr.Reg, asm.DWord))
+	}
+	p.emit(asm.StoreMem(to, int16(at+8), asm.R1, asm.DWord))
+}

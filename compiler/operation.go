@@ -1,0 +1,129 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Operation is a number that is computed of two values. Its result has 64 bits,
+// extended from the type of the value that begins with it.
+type Operation struct {
+	Op spec.Operator
+	// Compare is the comparison that the operation is, or 0. It is only tested,
+	// as other than 0 if it holds. Op is 0 then.
+	Compare spec.Op
+	X, Y    *Value
+	// Type is the type that both values are converted to. A number to shift by
+	// is not converted.
+	Type Scalar
+}
+
+// Values iterates over the value and those that it is computed of, but for
+// constants, and what it is compared with.
+func (v *Value) Values(yield func(*Value) bool) { v.each(yield) }
+
+func (v *Value) each(yield func(*Value) bool) bool {
+	if v.Base.Number != nil {
+		return true
+	}
+	of := v.Base.Of
+	for _, early := range []*Value{v.Base.Kept, v.Before} {
+		if early != nil && !yield(early) {
+			return false
+		}
+	}
+	return yield(v) && (of == nil || of.X.each(yield) && of.Y.each(yield))
+}
+
+// settleSide sets the side of a value to the latest of those that it is computed
+// of.
+func (v *Value) settleSide() Side {
+	if of := v.Base.Of; of != nil {
+		v.Side = max(of.X.settleSide(), of.Y.settleSide())
+	}
+	return v.Side
+}
+
+// SettleSides sets the sides of computed values.
+func SettleSides(values []*Value) {
+	for _, v := range values {
+		v.settleSide()
+	}
+}
+
+// kept appends the values of the entry that a value at return is computed of.
+func (v *Value) kept(values []*Value) []*Value {
+	switch of := v.Base.Of; {
+	case v.Base.Number != nil || slices.Contains(values, v):
+		return values
+	case v.Side == AtEntry:
+		return append(values, v)
+	case v.Base.Kept != nil:
+		return v.Base.Kept.kept(values)
+	case of != nil:
+		return of.Y.kept(of.X.kept(values))
+	}
+	return values
+}
+
+// FindOperands sets the operands and the diffs of a probe, when it is known what it shows, tests
+// and measures.
+func (p *Probe) FindOperands() {
+	p.Operands, p.Diffs = nil, nil
+	late := slices.Concat(p.Return, []*Value{p.Measured, p.First})
+	for l := range Leaves(AllOf(p.ReturnConds)) {
+		late = append(late, l.Value)
+	}
+	for _, v := range late {
+		if v != nil && v.Side == AtReturn {
+			p.Operands = v.kept(p.Operands)
+		}
+		if v != nil && v.Before != nil && !slices.Contains(p.Diffs, v) {
+			p.Diffs = append(p.Diffs, v)
+		}
+	}
+}
+
+// ofBothSides reports whether a value is computed of what belongs to the entry and
+// of what belongs to the return.
+func (v *Value) ofBothSides() bool { return v.Side == AtReturn && len(v.kept(nil)) > 0 }
+
+// OfBothSides reports whether one of the values is computed of what belongs to the
+// entry and of what belongs to the return.
+func OfBothSides(values []*Value) bool { return slices.ContainsFunc(values, (*Value).ofBothSides) }
+
+// needsEntry reports whether a value at return needs something kept from entry.
+func (v *Value) needsEntry() bool {
+	for o := range v.Values {
+		if o.Base.Builtin == Duration || o.Side == AtEntry {
+			return true
+		}
+	}
+	return false
+}
+
+// Uses reports whether a value is one of these builtins, or computed of one.
+func (v *Value) Uses(builtins ...Builtin) bool {
+	for o := range v.Values {
+		if slices.Contains(builtins, o.Base.Builtin) {
+			return true
+		}
+	}
+	return false
+}
+
+// MostNested bounds [Value.Nested]: programs keep so many numbers aside.
+const MostNested = 8
+
+// Nested returns how many numbers must be kept aside to compute a value.
+func (v *Value) Nested() int {
+	of := v.Base.Of
+	switch {
+	case of == nil:
+		return 0
+	case of.Y.Base.Number != nil:
+		return of.X.Nested()
+	}
+	return max(of.X.Nested(), 1+of.Y.Nested())
+}

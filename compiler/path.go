@@ -1,0 +1,69 @@
+package compiler
+
+// PathWalk tells how a program gets from a struct path, file or dentry to the
+// names of the path: through the parents of dentries, and from the root of each
+// mount to where it is mounted. All fields are offsets in bytes.
+type PathWalk struct {
+	// Mount and Dentry are the offsets of the two pointers of a struct path
+	// from the pointer that the value is. Mount is -1 if the pointer is one to a
+	// dentry, whose mount is not known: the path ends at the root of its file
+	// system.
+	Mount, Dentry int
+	// Of struct dentry. Hashed is that of the pointer that is NULL when the name
+	// is gone.
+	Parent, Name, Hashed, Inode, Super int
+	// Of struct mount, and of the struct vfsmount in it.
+	MountOf, MountParent, Mountpoint, MountRoot int
+	// Of struct super_block, file_system_type and inode.
+	SuperRoot, Type, TypeName, Ino int
+}
+
+// WalkSpan is the most bytes from one pointer of a structure to the end of another
+// one that a walk reads at once.
+const WalkSpan = 64
+
+// Fits reports whether the pointers that are read together are near each other.
+func (w *PathWalk) Fits() bool {
+	near := func(a, b int) bool { return max(a, b)+8-min(a, b) <= WalkSpan }
+	return near(w.Parent, w.Name) && near(w.Parent, w.Hashed) && near(w.MountParent, w.Mountpoint) &&
+		(w.Mount < 0 || near(w.Mount, w.Dentry))
+}
+
+// Offsets in the data of a path.
+const (
+	PathLength = 0 // u32: bytes of names
+	PathEnd    = 4 // u8: a [PathEnding]
+	PathGone   = 5 // u8: 1 if the file has no name any more
+	PathIno    = 8 // u64: number of the inode, for [PathNameless]
+	PathNames  = 16
+	// PathName is where the name of a [PathNameless] file is. The name of its
+	// file system is at PathNames.
+	PathName = PathNames + 64
+)
+
+// PathEnding tells where a walk ended.
+type PathEnding uint8
+
+// The endings.
+const (
+	PathWhole    PathEnding = iota // at the root
+	PathCut                        // there was no room for more names
+	PathDetached                   // at the root of something that is mounted nowhere
+	PathNameless                   // the file is in no directory: a pipe, a socket
+)
+
+// MostNames is the number of steps of a walk: names and mounts.
+const MostNames = 128
+
+// LongestName is NAME_MAX with a NUL.
+const LongestName = 256
+
+// pathRoom is the size of the data of a path with names of at most that many
+// bytes before the last one is read.
+func pathRoom(names int) int { return max(PathNames+names, PathName) + LongestName }
+
+// PathSlot returns the slot of a path of at most maxBytes bytes.
+func PathSlot(maxBytes int) Slot {
+	n := pathRoom(maxBytes)
+	return Slot{Cap: n, Full: n}
+}

@@ -1,0 +1,142 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// after binds a value as it is when the function returns.
+func (b *binder) after(e *spec.After) (operand, error) {
+	if err := b.hasReturn(e, "after"); err != nil {
+		return operand{}, err
+	}
+	o, err := b.bind(e.X)
+	if err == nil {
+		err = b.finish(&o, e.X)
+	}
+	if err != nil {
+		return o, err
+	}
+	if why := unchangeable(&o.Value); why != "" {
+		return o, b.errorf(e.Span(), "'%s' %s", e.X, why).WithHint("leave out the 'after'")
+	}
+	o.Value = *b.late(&o.Value)
+	return o, nil
+}
+
+// hasReturn returns an error if calls of the function have no return at which
+// something could be read.
+func (b *binder) hasReturn(e spec.Expr, word string) error {
+	if why := noReturn(b.fn); why != "" {
+		return b.errorf(e.Span(), "%s, and '%s' reads values at return", why, word)
+	}
+	return nil
+}
+
+// noReturn returns the reason why calls of a function have no return, or "" if they
+// have one.
+func noReturn(fn *compiler.Function) string {
+	switch {
+	case fn.Tracepoint:
+		return fn.Name + " is a tracepoint, which has no return"
+	case fn.Iterator:
+		return fn.Name + " is an iterator, which has no return"
+	case neverReturns[fn.Name]:
+		return fn.Name + " never returns"
+	}
+	return ""
+}
+
+// unchangeable returns why a value is the same at entry and at return, or is not
+// known before the return, or "" if it may change.
+func unchangeable(v *compiler.Value) string {
+	const byValue = "is passed by value, and no call can change it"
+	if of := v.Base.Of; of != nil && len(v.Path) == 0 {
+		x, y := of.X, of.Y
+		switch {
+		case x.Base.Number != nil:
+			return unchangeable(y)
+		case y.Base.Number != nil:
+			return unchangeable(x)
+		}
+		why := unchangeable(x)
+		if other := unchangeable(y); why != "" && other != "" {
+			return why
+		}
+		return ""
+	}
+	_, points := btf.As[*btf.Pointer](v.Type)
+	switch {
+	case v.Side == compiler.AtReturn:
+		return "is known at return only"
+	case v.Base.Builtin == compiler.KernelStack:
+		return "is where the function was called from, and no call can change it"
+	case v.Base.Builtin == compiler.PID, v.Base.Builtin == compiler.TID, v.Base.Builtin == compiler.Task && len(v.Path) == 0:
+		return "is the thread that makes the call, and no call can change it"
+	case v.InWords() && !points, len(v.Path) > 0 && v.Path[len(v.Path)-1].Addr && !points:
+		return byValue
+	}
+	return ""
+}
+
+// late returns the value at return that begins with the same words of arguments as
+// a value of the entry.
+func (b *binder) late(v *compiler.Value) *compiler.Value {
+	if v.Base.Number != nil {
+		return v
+	}
+	c := *v
+	c.Path = slices.Clone(v.Path)
+	c.Side = compiler.AtReturn
+	switch base := v.Base; {
+	case base.Of != nil:
+		of := *base.Of
+		of.X, of.Y = b.late(of.X), b.late(of.Y)
+		c.Base.Of = &of
+	case base.Param != nil && base.Param != b.fn.Result:
+		c.Base = compiler.Base{Kept: b.word(v)}
+	}
+	return &c
+}
+
+// word returns the word of an argument that a value begins with, the same one for
+// all values.
+func (b *binder) word(v *compiler.Value) *compiler.Value {
+	key := fmt.Sprintf("word %d of %p", v.Base.Word, v.Base.Param)
+	if w := b.values[key]; w != nil {
+		return w
+	}
+	w := baseWord(v)
+	w.Name, w.Side = v.Base.Param.Name, compiler.AtEntry
+	b.values[key] = w
+	return w
+}
+
+// pointerAfter refuses a comparison of an argument at return that is a pointer: it
+// is what it was at entry.
+func (b *binder) pointerAfter(item *spec.Item, v *compiler.Value) error {
+	if v.Base.Kept == nil || len(v.Path) > 0 || v.Text != compiler.NoText || item.Pred != nil && item.Pred.Const.Kind == spec.String {
+		return nil
+	}
+	return b.errorf(item.Span(), "'%s' compares the pointer, which no call can change", item).
+		WithHint("name a member, or what it points to: after(*%s)", v.Base.Kept.Name)
+}
+
+// asksOver reports whether a spec reads values of the entry again at return, so that
+// one event has both sides.
+func asksOver(t *spec.Trace) (found bool) {
+	for _, item := range t.AllItems() {
+		item.Walk(func(e spec.Expr) {
+			switch e.(type) {
+			case *spec.After, *spec.Diff:
+				found = true
+			}
+		})
+	}
+	return found
+}

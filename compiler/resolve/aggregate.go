@@ -1,0 +1,182 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+const (
+	// mostAggregates is the largest number of aggregates of a spec.
+	mostAggregates = 8
+	// mostBuckets is the largest number of buckets between the bounds of a
+	// histogram.
+	mostBuckets = 1000
+)
+
+// table binds the items of a spec with aggregates: the key, what is counted by it,
+// and the conditions.
+func (b *builder) table(items []*spec.Item) (all []*compiler.Value, tests compiler.AllOf, err error) {
+	p := b.probe
+	room := 0
+	for _, item := range items {
+		a, ok := item.Value.(*spec.Aggregate)
+		if ok {
+			err = b.aggregate(a)
+		} else {
+			err = b.keyPart(item, &room)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if item.Pred != nil {
+			test, err := b.leaf(item, false)
+			if err != nil {
+				return nil, nil, err
+			}
+			tests = append(tests, test)
+		}
+	}
+	all = slices.Clone(p.Key)
+	for _, a := range p.Aggregates {
+		if a.Value != nil && !slices.Contains(all, a.Value) {
+			all = append(all, a.Value)
+		}
+	}
+	return all, tests, nil
+}
+
+// aggregate binds an aggregate.
+func (b *builder) aggregate(e *spec.Aggregate) error {
+	p := b.probe
+	if len(p.Aggregates) == mostAggregates {
+		return b.errorf(e.At, "a spec has at most %d aggregates", mostAggregates)
+	}
+	a := &compiler.Aggregate{Kind: compiler.AggregateKind(slices.Index(compiler.AggregateNames[:], e.Name.Name)), Name: e.String()}
+	p.Aggregates = append(p.Aggregates, a)
+	if e.X == nil {
+		return nil
+	}
+	v, err := b.sharedValue(e.X, spec.Ident{})
+	if err == nil {
+		err = b.asNumber(v, e.X.Span())
+	}
+	if err != nil {
+		return err
+	}
+	bare, why := counted(v)
+	if why != "" {
+		return b.errorf(e.X.Span(), "'%s' %s", v.Name, why)
+	}
+	a.Value = bare
+	if a.Kind == compiler.Linear {
+		return b.bounds(a, e)
+	}
+	return nil
+}
+
+// bounds binds the bounds of a histogram with buckets of equal width.
+func (b *builder) bounds(a *compiler.Aggregate, e *spec.Aggregate) error {
+	var numbers [3]uint64
+	for i, c := range e.Bounds {
+		n, err := b.number(a.Value, c)
+		if err != nil {
+			return err
+		}
+		last := n // in the highest bucket
+		if i == 1 && !n.Neg && n.Abs > 0 && a.Value.Scalar.Width() < 64 {
+			last.Abs--
+		}
+		switch {
+		case i == 2 && n.Abs == 0:
+			return b.errorf(c.At, "the step of the histogram is 0")
+		case i == 2 && n.Neg:
+			return b.errorf(c.At, "the step of the histogram is negative")
+		case i < 2 && !fits(a.Value.Scalar, last):
+			return b.errorf(c.At, "%s does not fit '%s', which is %s and holds %s", c.Text, a.Value.Name, kindOf(a.Value), bounds(a.Value.Scalar))
+		}
+		numbers[i] = n.Abs
+		if n.Neg {
+			numbers[i] = -n.Abs
+		}
+	}
+	a.Low, a.High, a.Step = numbers[0], numbers[1], numbers[2]
+	if a.High == a.Low || !a.Less(a.Low, a.High) {
+		return b.errorf(e.Bounds[1].At, "the upper bound of the histogram, %s, is not above the lower bound, %s", e.Bounds[1], e.Bounds[0])
+	}
+	if n := a.Steps(); n > mostBuckets {
+		return b.errorf(e.Bounds[2].At, "the histogram would have %d buckets, and %d is the limit", n, mostBuckets).
+			WithHint("make the step larger")
+	}
+	return nil
+}
+
+// keyPart binds an item of the key. The bytes that the key takes so far are in room.
+func (b *builder) keyPart(item *spec.Item, room *int) error {
+	if d, ok := item.Value.(*spec.Diff); ok {
+		return b.errorf(d.Span(), "what differs is shown of each call, and cannot be a part of the key").WithHint("name the value: after(...)")
+	}
+	values, err := b.recorded(item)
+	if err != nil {
+		return err
+	}
+	for _, v := range values {
+		v = keyed(v)
+		if v.Base.Builtin == compiler.UserStack {
+			return b.errorf(item.Span(), "'%s' does not fit into a key", v.Name).
+				WithHint("$kstack does, and without an aggregate each call shows its $ustack")
+		}
+		if v.Text == compiler.PathText {
+			return b.errorf(item.Span(), "'%s' is a path, which does not fit into a key", v.Name).WithHint("use the last name: %s", lastName(v))
+		}
+		if size, err := btf.Sizeof(v.Type); err == nil && v.Scalar == nil && v.Base.Builtin == compiler.NoBuiltin && size > compiler.MostKeyPart {
+			return b.errorf(item.Span(), "'%s' has %d bytes, and a part of the key has at most %d: name a part of it", v.Name, size, compiler.MostKeyPart)
+		}
+		if slices.Contains(b.probe.Key, v) {
+			continue
+		}
+		if *room += compiler.KeyRoom(v); *room > compiler.MostKey {
+			return b.errorf(item.Span(), "the key has %d bytes with '%s', and %d is the limit: name fewer values", *room, v.Name, compiler.MostKey)
+		}
+		b.probe.Key = append(b.probe.Key, v)
+	}
+	return nil
+}
+
+// keyed returns the value that stands for an item in a key: of a pointer, the
+// address, but the text of a string, and the bytes of a network address.
+func keyed(v *compiler.Value) *compiler.Value {
+	if v.Pointee == nil || v.Text != compiler.NoText {
+		return v
+	}
+	if v.Format == "" {
+		return v.Bare()
+	}
+	t := *v
+	size, _ := btf.Sizeof(v.Pointee) // sizes of bound values are known
+	t.Type, t.Pointee, t.Load, t.Scalar, t.Casts = v.Pointee, nil, nil, nil, nil
+	t.Path = append(slices.Clone(v.Path), compiler.Access{Size: size})
+	return &t
+}
+
+// stacksWhereCounted makes stacks belong to the return if calls are counted there:
+// a stack of the entry would have to be kept for it.
+func stacksWhereCounted(values []*compiler.Value, tests compiler.AllOf) {
+	ret := false
+	for l := range compiler.Leaves(tests) {
+		values = append(values, l.Value)
+	}
+	for _, whole := range values {
+		for v := range whole.Values {
+			ret = ret || v.Side == compiler.AtReturn
+		}
+	}
+	for _, v := range values {
+		if ret && v.Base.Builtin == compiler.KernelStack {
+			v.Side = compiler.AtReturn
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package resolve
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// The features of Debian's kernels for root.
+var (
+	of61  = compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, ReturnInstances: 4096}
+	of612 = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, ReturnInstances: 4096, KprobeMulti: true, SessionIsReturn: 77}
+	of72  = compiler.Features{
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, ReturnInstances: 4096, KprobeMulti: true, SessionIsReturn: 77,
+		Preemptible: true, ReturnsUnlimited: true,
+	}
+)
+
+const (
+	manySpecs = "send nothing open work times spill free huge read(count, return) do_exit callback"
+	cheapest  = "the cheapest kind, and the signature allows it"
+	preempts  = "this kernel preempts tasks inside fentry programs, and hits would be lost"
+	oneForAll = "one attachment for many functions"
+)
+
+func TestAttachChoice(t *testing.T) {
+	for _, tc := range []struct {
+		kernel        string
+		features      compiler.Features
+		specs         string
+		entry, ret    compiler.Kind
+		reason        string
+		joined, hides bool
+	}{
+		{"6.1", of61, "read(count)", compiler.Fentry, compiler.Fexit, cheapest, false, false},
+		{"6.1", of61, "read", compiler.Fentry, compiler.Fexit, cheapest, false, false},
+		{"6.1", of61, manySpecs, compiler.Fentry, compiler.Fexit, cheapest, false, false},
+		{"6.12", of612, "read", compiler.Fentry, compiler.Fexit, cheapest, false, false},
+		{"6.12", of612, manySpecs, compiler.KprobeSession, compiler.KprobeSession, oneForAll, true, false},
+		{"6.12", of612, manySpecs, compiler.KprobeSession, compiler.KprobeSession, oneForAll, true, true},
+		{"6.12, full preemption", preemptible(of612), "read(count)", compiler.KprobeMulti, compiler.Kretprobe, preempts, false, false},
+		{"6.12, full preemption", preemptible(of612), "read(count, return)", compiler.Kprobe, compiler.Kretprobe, preempts, false, false},
+		{"7.2", of72, "read(count)", compiler.KprobeMulti, compiler.KretprobeMulti, preempts, false, false},
+		{"7.2", of72, "read(return)", compiler.KprobeMulti, compiler.KretprobeMulti, preempts, false, false},
+		{"7.2", of72, "read(count, return)", compiler.KprobeSession, compiler.KprobeSession, preempts, false, false},
+		{"7.2", of72, "read(count==1,return)", compiler.KprobeSession, compiler.KprobeSession, preempts, false, false},
+		{"7.2", of72, manySpecs, compiler.KprobeSession, compiler.KprobeSession, preempts, true, false},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%v", tc.kernel, tc.specs, tc.hides), func(t *testing.T) {
+			target := compilertest.NewTarget(t, tc.features)
+			if tc.hides {
+				zeros := regexp.MustCompile("(?m)^[0-9a-f]+").ReplaceAllString(compilertest.Symbols, "0000000000000000")
+				var err error
+				target.Symbols, err = kallsyms.Read(strings.NewReader(zeros), nil)
+				require.NoError(t, err)
+			}
+			var traces []*spec.Trace
+			for _, text := range strings.Fields(strings.ReplaceAll(tc.specs, ", ", ",")) {
+				trace, err := spec.Parse(text)
+				require.NoError(t, err)
+				traces = append(traces, trace)
+			}
+			plan, err := All(traces, target, Wishes{})
+			require.NoError(t, err)
+			for _, p := range plan.Probes {
+				if p.Func.Name != "read" {
+					continue
+				}
+				require.Equal(t, []any{tc.entry, tc.ret, tc.reason, tc.joined}, []any{p.Attach.Entry, p.Attach.Return, p.Attach.Reason, p.Attach.Joined})
+				require.Equal(t, tc.hides, p.Func.Addr == 0)
+			}
+		})
+	}
+}
+
+func preemptible(f compiler.Features) compiler.Features {
+	f.Preemptible = true
+	return f
+}
+
+// A name that is not unique has no single address.
+func TestAddresses(t *testing.T) {
+	f := compilertest.WithMulti
+	f.ConsistentBTF = true
+	target := compilertest.NewTarget(t, f)
+	for text, want := range map[string]struct {
+		addr  uint64
+		addrs int
+	}{"send": {0xffffffff81000000, 0}, "pair": {0, 2}, "cloned.isra.0": {0xffffffff81000f00, 0}} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err)
+		fn, err := FindFunction(trace, target)
+		require.NoError(t, err)
+		require.Equal(t, want.addr, fn.Addr, text)
+		require.Len(t, fn.Addrs, want.addrs, text)
+	}
+}

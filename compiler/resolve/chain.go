@@ -1,0 +1,66 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// longestChain is the largest number of levels: a program checks each of them.
+const longestChain = 64
+
+// joinChain joins the probes of a plan into one stack of calls.
+func joinChain(plan *compiler.Plan) error {
+	n := len(plan.Probes)
+	last := plan.Probes[n-1]
+	if n < 2 || n > longestChain {
+		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "a chain has 2 to %d functions, not %d", longestChain, n)
+	}
+	if last.Measure > compiler.Calls {
+		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "the calls of a chain can be counted, but no %s can be measured", last.Measure)
+	}
+	for i, p := range plan.Probes {
+		p.Chain = &compiler.Chain{
+			Level: i, Of: plan.Probes,
+			NoReturn: p.Func.Tracepoint || neverReturns[p.Func.Name],
+		}
+		if p.Chain.NoReturn && i < n-1 {
+			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "nothing can be inside of %s, which does not return", p.Func.Name).
+				WithHint("it can be the last one of the chain")
+		}
+		// The entries are shown when the chain is complete, and the returns
+		// when they happen: no event has both.
+		p.Paired = false
+		if i := slices.IndexFunc(p.Entry, func(v *compiler.Value) bool { return v.Hidden }); i >= 0 {
+			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "'diff(%s)' is of both sides of a call, and in a chain each side is an event of its own", p.Entry[i].Name).
+				WithHint("after(%s) is of the return alone", p.Entry[i].Name)
+		}
+		if last.Measure == compiler.NoMeasure {
+			p.OnEntry = len(p.Entry) > 0 || len(p.Return) == 0
+			p.OnReturn = len(p.Return) > 0
+		} else {
+			measureLevel(p)
+		}
+		if err := addOutcomes(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureLevel reduces a level to what is needed to count the calls of the last
+// one.
+func measureLevel(p *compiler.Probe) {
+	last := p.Chain.Last()
+	p.Measure = compiler.Calls
+	p.OnEntry, p.OnReturn = last && p.OnEntry, last && p.OnReturn
+	if !last {
+		p.First, p.ReturnConds = nil, nil
+	}
+	if p.First != nil && p.OnReturn && p.First.Side == compiler.AtEntry { // the entry value is not kept
+		p.First = nil
+	}
+	p.Entry, p.Return = nil, nil
+	p.Chain.NoReturn = p.Chain.NoReturn || last && !p.OnReturn
+}

@@ -1,0 +1,412 @@
+package resolve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Following is what is asked for of objects that are followed, besides the spec that
+// chooses them.
+type Following struct {
+	In      []string      // globs of the functions, as GLOB or MODULE:GLOB; nil for all
+	Modules []string      // loaded modules whose functions are looked at, too
+	Show    []*spec.Trace // specs whose items are the values to show, with the object by its name
+	Objects int           // number of objects to follow in all, or 0 for no limit
+	Stack   bool          // whether each line has the kernel's stack
+	Also    []string      // functions that get an object and return another one, which is followed, too
+}
+
+// made has the types of which a function that gets an object and returns one makes
+// that of it. Such functions of other types mostly look for one that there is already.
+var made = []string{"sk_buff", "sock", "bio", "request"}
+
+// follower builds the plan of a command that follows objects.
+type follower struct {
+	Following
+	target *compiler.Target
+	plan   *compiler.Plan
+	trace  *spec.Trace     // chooses the objects
+	object *compiler.Value // of that spec
+	record *btf.Struct     // that the object is
+	ends   []string
+	bound  map[string]bool // functions that have a probe for one of their arguments
+}
+
+// Follow binds the spec that chooses objects, and finds the functions that get them.
+func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan, error) {
+	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	w.ends = endings[w.record.Name]
+	if err := w.meets(); err != nil {
+		return nil, err
+	}
+	if err := w.frees(); err != nil {
+		return nil, err
+	}
+	kind := compiler.Kind("")
+	if target.Features.KprobeMulti {
+		kind = compiler.KprobeMulti
+	}
+	return decideAll(w.plan, target, kind, nil)
+}
+
+// start binds the spec that chooses objects.
+func (w *follower) start() error {
+	t := w.trace
+	refuse := func(at spec.Span, format string, args ...any) *spec.Error {
+		return spec.Errorf(t.Text, at, format, args...)
+	}
+	switch {
+	case t.Line != nil:
+		return refuse(t.Func.At, "objects are chosen by a spec, and this is a kprobe_events line").WithHint("write '%s(ARGUMENT)'", t.Symbol())
+	case t.Ending != nil:
+		return refuse(t.Ending.Func.At, "an object is followed from one point on, and this is a span").WithHint("leave out what follows '=>'")
+	case spec.IsGlob(t.Func.Name):
+		return refuse(t.Func.At, "objects are chosen at one function, and '%s' means many", t.Func.Name)
+	case len(t.Aggregates()) > 0:
+		return refuse(t.Aggregates()[0].At, "calls are shown one by one, and %s() counts them", t.Aggregates()[0].Name.Name)
+	case len(t.Items) == 0:
+		return refuse(t.Func.At, "the spec names no object").WithHint("name the argument to follow: %s(ARGUMENT)", t.Func.Name)
+	case asksOver(t):
+		return refuse(t.Func.At, "'after' and 'diff' are about both sides of a call, and an object is chosen at one of them")
+	}
+	for _, item := range t.Items[1:] {
+		if item.Pred == nil {
+			return refuse(item.Value.Span(), "the spec names the object to follow, and '%s' is a second value", item.Value).
+				WithHint("show values with --show '%s'", item.Value)
+		}
+	}
+	fn, err := FindFunction(t, w.target)
+	if err != nil {
+		return err
+	}
+	p := &compiler.Probe{Trace: t, Asked: t, Func: fn}
+	b := &builder{binder: binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	if w.object, err = b.sharedValue(t.Items[0].Value, spec.Ident{}); err != nil {
+		return err
+	}
+	if w.record = pointedRecord(w.object.Type); w.record == nil {
+		return refuse(t.Items[0].Value.Span(), "'%s' is %s, and an object is what a pointer to a structure points to", w.object.Name, describe(w.object.Type))
+	}
+	w.object.Pointee = nil
+	_, _, tests, err := b.list(t.Items, compiler.NoMeasure)
+	if err != nil {
+		return err
+	}
+	shown, err := w.shown(&b.binder)
+	if err != nil {
+		return err
+	}
+	if err := b.settlePoint(shown, tests, w.object); err != nil {
+		return refuse(t.Func.At, "an object is chosen at the entry of %s or at its return, and the spec is about both", fn.Name).
+			WithHint("name arguments only, or the return value only")
+	}
+	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: w.object, Limit: w.Objects, Type: w.record}
+	w.add(p, w.object.Base.Param, w.object.InWords())
+	return nil
+}
+
+// add adds a probe to the plan. From then on its argument is no other probe's, if it
+// is that which the object is.
+func (w *follower) add(p *compiler.Probe, param *compiler.Param, whole bool) {
+	if whole {
+		w.bound[argumentKey(p.Func, param)] = true
+	}
+	w.plan.Probes = append(w.plan.Probes, p)
+}
+
+func argumentKey(fn *compiler.Function, param *compiler.Param) string {
+	for i := range fn.Params {
+		if &fn.Params[i] == param || fn.Params[i].Name == param.Name && fn.Params[i].Words[0] == param.Words[0] {
+			return fmt.Sprintf("%t:%s:%s:%d", fn.Tracepoint, fn.Module, fn.Name, i)
+		}
+	}
+	return ""
+}
+
+// shown binds the values to show at a function.
+func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
+	var values []*compiler.Value
+	own := b.trace
+	defer func() { b.trace = own }()
+	for _, show := range w.Show {
+		b.trace = show
+		for _, item := range show.Items {
+			if item.Pred != nil {
+				return nil, b.errorf(item.Value.Span(), "the values to show have no conditions").WithHint("write the condition in the spec: ... if %s", item)
+			}
+			v, err := b.sharedValue(item.Value, item.Format)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+	}
+	if w.Stack {
+		v, err := b.sharedValue(&spec.Builtin{Name: spec.Ident{Name: "kstack"}}, spec.Ident{})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// pointedRecord returns the structure that a pointer points to, or nil.
+func pointedRecord(t btf.Type) *btf.Struct {
+	ptr, ok := btf.As[*btf.Pointer](t)
+	if !ok {
+		return nil
+	}
+	record, ok := btf.UnderlyingType(ptr.Target).(*btf.Struct)
+	if !ok || record.Name == "" {
+		return nil
+	}
+	return record
+}
+
+// takes reports whether a type is that of pointers to the objects. Modules have
+// copies of some of the kernel's types.
+func (w *follower) takes(t btf.Type) bool {
+	record := pointedRecord(t)
+	return record != nil && (record == w.record || record.Name == w.record.Name && record.Size == w.record.Size)
+}
+
+// meets adds the functions that get objects.
+func (w *follower) meets() error {
+	found, reasons := 0, map[string]string{}
+	for _, module := range append([]string{""}, w.Modules...) {
+		types := w.target.Kernel
+		if module != "" {
+			of, err := w.target.Module(module)
+			if err != nil {
+				continue // it has no types, or has gone
+			}
+			types = of
+		}
+		all, err := w.takers(types)
+		if err != nil {
+			return fmt.Errorf("read the kernel's types: %w", err)
+		}
+		for _, fn := range all {
+			if module != "" && w.ofKernel(fn) {
+				continue
+			}
+			ends, wanted := module == "" && slices.Contains(w.ends, fn.Name), w.wanted(module, fn.Name)
+			made := w.makes(fn) && (wanted || w.target.Features.KprobeMulti || slices.Contains(w.Also, fn.Name))
+			if !ends && !wanted && !made {
+				continue
+			}
+			if wanted {
+				found++
+			}
+			if err := w.meet(module, fn.Name, ends, wanted, made); err != nil {
+				reasons[fn.Name] = err.Error()
+				if e := (*spec.Error)(nil); errors.As(err, &e) {
+					reasons[fn.Name] = strings.ReplaceAll(e.Msg, fn.Name, "it")
+				}
+				if e := (*showError)(nil); errors.As(err, &e) {
+					return e.err
+				}
+			}
+		}
+	}
+	if !w.target.Features.KprobeMulti && len(w.In) == 0 {
+		return fmt.Errorf("this kernel attaches probes one by one, as it has no kprobe.multi links, and %d functions take struct %s *: "+
+			"choose those to show with --in GLOB", found, w.record.Name)
+	}
+	for name, reason := range reasons {
+		w.leaveOut(name, reason)
+	}
+	for _, name := range w.Also {
+		makes := func(p *compiler.Probe) bool { return p.Follow.Role == compiler.Joins && p.Func.Name == name }
+		if !slices.ContainsFunc(w.plan.Probes, makes) {
+			return fmt.Errorf("--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.record.Name)
+		}
+	}
+	if found == 0 && len(w.In) > 0 {
+		return fmt.Errorf("no function that takes struct %s * matches %s", w.record.Name, strings.Join(w.In, ", "))
+	}
+	return nil
+}
+
+// takers returns the functions with a parameter that points to objects.
+func (w *follower) takers(types *btf.Spec) ([]*btf.Func, error) {
+	all, err := w.mayTake(types)
+	return slices.DeleteFunc(all, func(fn *btf.Func) bool { return !w.takesAny(fn) }), err
+}
+
+// mayTake returns functions among which are those with such a parameter.
+func (w *follower) mayTake(types *btf.Spec) (all []*btf.Func, err error) {
+	if types == w.target.Kernel && w.target.FuncsTaking != nil {
+		if ids, known := w.target.FuncsTaking(w.record.Name); known {
+			return funcsByID(types, ids)
+		}
+	}
+	for typ, err := range types.All() {
+		if err != nil {
+			return nil, err
+		}
+		if fn, ok := typ.(*btf.Func); ok {
+			all = append(all, fn)
+		}
+	}
+	return all, nil
+}
+
+// ofKernel reports whether a type of a module's BTF is one of vmlinux, on which it is
+// based.
+func (w *follower) ofKernel(fn *btf.Func) bool {
+	return slices.Contains(funcsByName(w.target.Kernel, fn.Name), fn)
+}
+
+func (w *follower) leaveOut(name, reason string) {
+	w.plan.Unfollowed = append(w.plan.Unfollowed, fmt.Sprintf("%s: %s", name, reason))
+	slices.Sort(w.plan.Unfollowed)
+}
+
+func (w *follower) takesAny(fn *btf.Func) bool {
+	proto, ok := fn.Type.(*btf.FuncProto)
+	ofTracepoint := slices.ContainsFunc(tracepointNames, func(prefix string) bool { return strings.HasPrefix(fn.Name, prefix) })
+	return ok && !ofTracepoint && slices.ContainsFunc(proto.Params, func(p btf.FuncParam) bool { return w.takes(p.Type) })
+}
+
+// wanted reports whether a function is one of --in.
+func (w *follower) wanted(module, name string) bool {
+	if len(w.In) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(w.In, func(glob string) bool {
+		of, rest, qualified := strings.Cut(glob, ":")
+		if !qualified {
+			return matches(glob, name)
+		}
+		return of == cmp.Or(module, vmlinux) && matches(rest, name)
+	})
+}
+
+// showError is an error in the values to show.
+type showError struct{ err error }
+
+func (e *showError) Error() string { return e.err.Error() }
+
+// meet adds a probe for each argument of a function that gets an object, if that is
+// wanted or ends it, and one for the object that it makes of it.
+func (w *follower) meet(module, name string, ends, wanted, makes bool) error {
+	if module == "" {
+		if _, ok := listed(w.target, name); !ok {
+			return errors.New("ftrace has no hook in it")
+		}
+	}
+	one := &spec.Trace{Text: w.trace.Text, Func: spec.Ident{Name: name, At: w.trace.Func.At}, Items: []*spec.Item{}}
+	one.Module.Name = module
+	fn, err := FindFunction(one, w.target)
+	if err != nil {
+		return err
+	}
+	for i := range fn.Params {
+		param := &fn.Params[i]
+		if !ends && !wanted || !w.takes(param.Type) || len(param.Words) != 1 || w.bound[argumentKey(fn, param)] {
+			continue
+		}
+		role := compiler.Meets
+		if ends {
+			role = compiler.Ends
+		}
+		p, err := w.meeting(one, fn, param, role)
+		if err != nil {
+			return err
+		}
+		p.OfGlob = !ends
+		w.add(p, param, true)
+	}
+	if !makes {
+		return nil
+	}
+	p, err := w.joining(one, fn)
+	if err != nil {
+		return err
+	}
+	p.OfGlob = true
+	w.add(p, nil, false)
+	return nil
+}
+
+// makes reports whether an object that a function returns is followed if it gets one
+// that is.
+func (w *follower) makes(fn *btf.Func) bool {
+	if !w.takes(fn.Type.(*btf.FuncProto).Return) {
+		return false
+	}
+	return slices.Contains(made, w.record.Name) || slices.Contains(w.Also, fn.Name)
+}
+
+// joining binds a probe for a function that gets an object and returns one.
+func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Probe, error) {
+	p := &compiler.Probe{Trace: t, Asked: w.trace, Func: fn, Paired: true, OnReturn: true}
+	bind := func(param *compiler.Param, side compiler.Side) (*binder, *compiler.Value, error) {
+		b := &binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}, alias: w.object.Name, object: param, side: side}
+		object, err := b.sharedValue(w.trace.Items[0].Value, spec.Ident{})
+		if err == nil {
+			object.Pointee = nil
+		}
+		return b, object, err
+	}
+	i := slices.IndexFunc(fn.Params, func(p compiler.Param) bool { return w.takes(p.Type) && len(p.Words) == 1 })
+	if i < 0 {
+		return nil, errors.New("it gets the object in several words")
+	}
+	_, parent, err := bind(&fn.Params[i], compiler.AtEntry)
+	if err != nil {
+		return nil, err
+	}
+	b, result, err := bind(fn.Result, compiler.AtReturn)
+	if err != nil {
+		return nil, err
+	}
+	parent.Hidden = true
+	p.Entry = []*compiler.Value{parent}
+	if p.Return, err = w.shown(b); err != nil {
+		return nil, &showError{err}
+	}
+	for _, v := range p.Return {
+		if v.Side == compiler.AnySide {
+			v.Side = compiler.AtReturn
+		}
+	}
+	compiler.SettleSides(p.Return)
+	p.Follow = &compiler.Follow{Role: compiler.Joins, Object: parent, Result: result, Type: w.record}
+	return p, nil
+}
+
+// meeting binds a probe for an argument of a function.
+func (w *follower) meeting(t *spec.Trace, fn *compiler.Function, param *compiler.Param, role compiler.Role) (*compiler.Probe, error) {
+	p := &compiler.Probe{Trace: t, Asked: w.trace, Func: fn}
+	b := &builder{binder: binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}, alias: w.object.Name, object: param, side: compiler.AtEntry}, probe: p}
+	object, err := b.sharedValue(w.trace.Items[0].Value, spec.Ident{})
+	if err != nil {
+		return nil, err
+	}
+	object.Pointee = nil
+	shown, err := w.shown(&b.binder)
+	if err != nil {
+		return nil, &showError{err}
+	}
+	if err := b.settlePoint(shown, nil, object); err != nil {
+		return nil, &showError{err}
+	}
+	p.Follow = &compiler.Follow{Role: role, Object: object, Type: w.record}
+	return p, nil
+}

@@ -1,0 +1,181 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// freeing returns the types of the tracepoints at which objects are freed.
+func freeing() (types []btf.Type) {
+	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
+	params := []btf.FuncParam{param("__data", ptr(void)), param("call_site", compilertest.Ulong), param("ptr", ptr(void))}
+	for _, name := range []string{"kfree", "kmem_cache_free"} {
+		types = append(types, &btf.Typedef{Name: "btf_trace_" + name, Type: ptr(&btf.FuncProto{Return: void, Params: params})},
+			fn("__bpf_trace_"+name, void, params...))
+	}
+	return types
+}
+
+// followTarget returns a kernel with packets.
+func followTarget(t *testing.T, f compiler.Features) *compiler.Target {
+	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
+	packet := &btf.Struct{Name: "sk_buff", Size: 8, Members: []btf.Member{{Name: "len", Type: compilertest.Uint}}}
+	target := compilertest.NewTarget(t, f, slices.Concat(freeing(), []btf.Type{
+		fn("ip_rcv", compilertest.Int, param("skb", ptr(packet))),
+		fn("ip_merge", compilertest.Int, param("n", compilertest.Int), param("to", ptr(&btf.Const{Type: packet})), param("from", ptr(packet))),
+		fn("kfree_skbmem", void, param("skb", ptr(packet))),
+		fn("ip_inlined", void, param("skb", ptr(packet))),
+		fn("ip_list", void, param("list", ptr(ptr(packet)))),
+	})...)
+	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+`ffffffff81003000 T ip_rcv
+ffffffff81003100 T ip_merge
+ffffffff81003200 T kfree_skbmem
+ffffffff81003300 T ip_list
+`), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	return target
+}
+
+// followed returns the probes of a plan: the role, the function, the argument.
+func followedBy(plan *compiler.Plan) (all []string) {
+	roles := map[compiler.Role]string{compiler.Starts: "starts", compiler.Meets: "meets", compiler.Ends: "ends", compiler.Frees: "frees"}
+	for _, p := range plan.Probes {
+		line := fmt.Sprintf("%s %s", roles[p.Follow.Role], p.Func.Name)
+		if o := p.Follow.Object; o.Base.Param != nil {
+			line += " " + o.Base.Param.Name
+		}
+		all = append(all, line+" "+string(p.Attach.Entry))
+	}
+	return all
+}
+
+// Functions found by an index of the types are those found by decoding all of them,
+// with the names that btf.Spec does not find.
+func TestFollowByIndex(t *testing.T) {
+	packet := &btf.Struct{Name: "sk_buff", Size: 8, Members: []btf.Member{{Name: "len", Type: compilertest.Uint}}}
+	skb := compilertest.Param("skb", compilertest.Ptr(packet))
+	types := append(freeing(), compilertest.Function("ip_rcv", compilertest.Void, skb),
+		compilertest.Function("___trim", compilertest.Void, skb, compilertest.Param("n", compilertest.Int)),
+		compilertest.Function("___other", compilertest.Void, compilertest.Param("n", compilertest.Int)))
+	target := compilertest.NewTarget(t, compilertest.WithMulti, types...)
+	symbols, err := kallsyms.Read(strings.NewReader("ffffffff81003000 T ip_rcv\nffffffff81003100 T ___trim\n"), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	trace, err := spec.Parse("ip_rcv(skb)")
+	require.NoError(t, err)
+	decoded, err := Follow(trace, Following{}, target)
+	require.NoError(t, err)
+	require.Contains(t, followedBy(decoded), "meets ___trim skb kprobe.multi")
+
+	asked := map[string]int{}
+	ids := func(wanted func(*btf.Func) bool) (ids []btf.TypeID, known bool) {
+		for typ, err := range target.Kernel.All() {
+			require.NoError(t, err)
+			if fn, ok := typ.(*btf.Func); ok && wanted(fn) {
+				id, err := target.Kernel.TypeID(fn)
+				require.NoError(t, err)
+				ids = append(ids, id)
+			}
+		}
+		return ids, true
+	}
+	target.FuncsTaking = func(record string) ([]btf.TypeID, bool) {
+		asked[record]++
+		return ids(func(fn *btf.Func) bool { return fn.Name == "ip_rcv" || fn.Name == "___trim" })
+	}
+	target.FuncsNamed = func(name string) ([]btf.TypeID, bool) {
+		asked[name]++
+		return ids(func(fn *btf.Func) bool { return fn.Name == name })
+	}
+	indexed, err := Follow(trace, Following{}, target)
+	require.NoError(t, err)
+	require.Equal(t, followedBy(decoded), followedBy(indexed))
+	require.Equal(t, 1, asked["sk_buff"])
+	require.NotZero(t, asked["___trim"])
+}
+
+func TestFollow(t *testing.T) {
+	for _, tc := range []struct {
+		spec string
+		in   []string
+		want []string
+	}{
+		{"ip_rcv(skb)", nil, []string{
+			"starts ip_rcv skb kprobe.multi", "meets ip_merge to kprobe.multi", "meets ip_merge from kprobe.multi",
+			"ends kfree_skbmem skb kprobe.multi", "frees kfree ptr tp_btf", "frees kmem_cache_free ptr tp_btf",
+		}},
+		{"ip_merge(to) if n > 3", []string{"*_merge", "nothing"}, []string{
+			"starts ip_merge to kprobe.multi", "meets ip_merge from kprobe.multi",
+			"ends kfree_skbmem skb kprobe.multi", "frees kfree ptr tp_btf", "frees kmem_cache_free ptr tp_btf",
+		}},
+		{"open(return) if return->len > 3", []string{"vmlinux:free", "dummy:read"}, []string{
+			"starts open return kprobe.multi", "meets free buf kprobe.multi", "frees kfree ptr tp_btf", "frees kmem_cache_free ptr tp_btf",
+		}},
+	} {
+		t.Run(tc.spec, func(t *testing.T) {
+			trace, err := spec.Parse(tc.spec)
+			require.NoError(t, err)
+			plan, err := Follow(trace, Following{In: tc.in}, followTarget(t, compilertest.WithMulti))
+			require.NoError(t, err)
+			require.ElementsMatch(t, tc.want, followedBy(plan))
+			require.Equal(t, compiler.Starts, plan.Probes[0].Follow.Role)
+			if tc.in == nil {
+				require.Equal(t, []string{"ip_inlined: ftrace has no hook in it"}, plan.Unfollowed)
+			}
+		})
+	}
+}
+
+func TestFollowRefuses(t *testing.T) {
+	for _, tc := range []struct{ spec, show, in, want string }{
+		{"ip_rcv", "", "", "the spec names no object: name the argument to follow: ip_rcv(ARGUMENT)"},
+		{"ip_rcv()", "", "", "the spec names no object"},
+		{"ip_*(skb)", "", "", "objects are chosen at one function, and 'ip_*' means many"},
+		{"ip_rcv(skb->len)", "", "", "'skb->len' is unsigned int, and an object is what a pointer to a structure points to"},
+		{"ip_list(list)", "", "", "'list' is a pointer, and an object is what a pointer to a structure points to"},
+		{"ip_rcv(skb, skb->len)", "", "", "'skb->len' is a second value: show values with --show 'skb->len'"},
+		{"ip_rcv(skb) if return > 0", "", "", "an object is chosen at the entry of ip_rcv or at its return, and the spec is about both"},
+		{"ip_rcv(skb, count())", "", "", "count() counts them"},
+		{"ip_rcv(skb) => kfree_skbmem() on skb", "", "", "an object is followed from one point on, and this is a span"},
+		{"ip_rcv(after(skb))", "", "", "'after' and 'diff' are about both sides of a call"},
+		{"ip_rcv(skb)", "skb->lem", "", "struct sk_buff has no member 'lem'"},
+		{"ip_rcv(skb)", "skb->len > 3", "", "the values to show have no conditions: write the condition in the spec: ... if skb->len > 3"},
+		{"ip_merge(to)", "n", "", "ip_rcv has no argument 'n'"},
+		{"ip_rcv(skb)", "", "no_such*", "no function that takes struct sk_buff * matches no_such*"},
+	} {
+		t.Run(tc.spec+" "+tc.show, func(t *testing.T) {
+			trace, err := spec.Parse(tc.spec)
+			require.NoError(t, err)
+			var f Following
+			if tc.show != "" {
+				show, err := spec.Parse("show(" + tc.show + ")")
+				require.NoError(t, err)
+				f.Show = append(f.Show, show)
+			}
+			if tc.in != "" {
+				f.In = []string{tc.in}
+			}
+			_, err = Follow(trace, f, followTarget(t, compilertest.WithMulti))
+			require.ErrorContains(t, err, "")
+			text := strings.Join(strings.Fields(err.Error()), " ")
+			for _, part := range strings.Split(tc.want, ": ") {
+				require.Contains(t, text, part)
+			}
+		})
+	}
+	trace, err := spec.Parse("ip_rcv(skb)")
+	require.NoError(t, err)
+	_, err = Follow(trace, Following{}, followTarget(t, compilertest.WithTrampoline))
+	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
+}

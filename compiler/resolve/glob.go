@@ -1,0 +1,154 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// matches reports whether the glob matches a function's name.
+func matches(glob, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(glob, "[!", "[^"), name)
+	return ok && err == nil
+}
+
+func matchesAny(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { return matches(g, name) })
+}
+
+// mostFunctions is the largest number of functions that a glob may match.
+const mostFunctions = 16384
+
+// addGlob binds a trace to every function that its glob matches and that can be
+// traced. Functions that lack what the spec names are left out and counted.
+func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) error {
+	names, err := Names(t, target)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return NoMatch(t)
+	}
+	before := len(plan.Probes)
+	reasons := map[string]int{}
+	for _, name := range names {
+		one := *t
+		one.Func.Name = name
+		p, err := bindProbe(&one, target, w, m)
+		var refused *spec.Error
+		switch {
+		case err == nil:
+			p.OfGlob, p.Asked = true, t
+			plan.Probes = append(plan.Probes, p)
+			plan.Notes = append(plan.Notes, p.Func.Notes()...)
+		case errors.As(err, &refused):
+			reasons[strings.ReplaceAll(refused.Msg, name, "it")]++
+		default:
+			return err
+		}
+	}
+	found := len(plan.Probes) - before
+	if found == 0 {
+		return spec.Errorf(t.Text, t.Func.At, "none of the %d functions that match '%s' can be traced", len(names), t.Func.Name).
+			WithHint("%s", commonest(reasons))
+	}
+	if found > mostFunctions {
+		return spec.Errorf(t.Text, t.Func.At, "'%s' means %d functions, and %d is the limit", t.Func.Name, found, mostFunctions)
+	}
+	for reason, n := range reasons {
+		plan.LeftOut[reason] += n
+	}
+	return nil
+}
+
+// NoMatch returns the error for a glob that matches nothing.
+func NoMatch(t *spec.Trace) error {
+	what, where := "function", "this kernel"
+	switch {
+	case t.Tracepoint:
+		what = "tracepoint"
+	case t.Iterator:
+		what = "iterator"
+	}
+	if t.Module.Name != "" {
+		where = t.Module.Name
+	}
+	err := spec.Errorf(t.Text, t.Func.At, "no %s of %s matches '%s'", what, where, t.Func.Name)
+	if t.Tracepoint || t.Iterator || t.Module.Name != "" {
+		return err
+	}
+	return err.WithHint("functions of a module need its name: MODULE:%s; tracepoints are tp:%s", t.Func.Name, t.Func.Name)
+}
+
+// commonest returns the most frequent reason.
+func commonest(reasons map[string]int) string {
+	best := ""
+	for r, n := range reasons {
+		if best == "" || n > reasons[best] || n == reasons[best] && r < best {
+			best = r
+		}
+	}
+	return fmt.Sprintf("of most: %s", best)
+}
+
+// Names lists the functions or tracepoints that a glob matches, in alphabetical
+// order. It lists those with a type and, where this is known, with code that
+// has a hook.
+func Names(t *spec.Trace, target *compiler.Target) ([]string, error) {
+	types := target.Kernel
+	if m := t.Module.Name; m != "" && m != vmlinux {
+		if target.Module == nil {
+			return nil, nil
+		}
+		var err error
+		types, err = target.Module(m)
+		if errors.Is(err, compiler.ErrNoModuleBTF) {
+			err := spec.Errorf(t.Text, t.Module.At, "module %s is not loaded, or has no BTF", m)
+			if hint := notInModule(target, t); hint != "" {
+				return nil, err.WithHint("%s", hint)
+			}
+			return nil, err
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the BTF of module %s: %w", m, err)
+		}
+	}
+	kind, listed := FuncKind, func(name string) (string, bool) { return listed(target, name) }
+	switch {
+	case t.Tracepoint:
+		kind, listed = "", listedTracepoint
+	case t.Iterator:
+		return iterators(t, target)
+	}
+	var names []string
+	for name, err := range typeNames(target, types, kind) {
+		if err != nil {
+			return nil, fmt.Errorf("read the kernel's types: %w", err)
+		}
+		if name, ok := listed(name); ok && matches(t.Func.Name, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// listedTracepoint returns the name of the tracepoint that a type belongs to.
+func listedTracepoint(typ string) (string, bool) {
+	name, ok := strings.CutPrefix(typ, tracepointType)
+	return name, ok && spec.IsName(name)
+}
+
+// listed reports whether a function may be traced.
+func listed(t *compiler.Target, name string) (string, bool) {
+	if !spec.IsName(name) || noTrampoline[name] || t.Hookable != nil && !t.Hookable(name) {
+		return "", false
+	}
+	return name, t.Symbols == nil || slices.ContainsFunc(t.Symbols.Lookup(name), kallsyms.Symbol.Entry)
+}

@@ -1,0 +1,181 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// perCPUOffsets is the name of the kernel's table of offsets to add to the
+// address of a per-CPU variable, one 8-byte number for each CPU.
+const perCPUOffsets = "__per_cpu_offset"
+
+// typeUnknown is the name of the type of a variable that BTF does not describe.
+// It is a number of 8 bytes until a cast gives it a type.
+const typeUnknown = "type unknown"
+
+// global binds a variable. The address is valid for this boot of the kernel
+// only.
+func (b *binder) global(e *spec.Global) (operand, error) {
+	name := e.Name.Name
+	symbol, err := b.symbol(e.Span(), name)
+	if err != nil {
+		return operand{}, err
+	}
+	types := b.target.Kernel
+	if of := b.moduleTypes(symbol.Module); of != nil {
+		types = of
+	}
+	if b.trace.Values { // a cast names its types, too
+		b.fn.Types = types
+	}
+	o := operand{Value: compiler.Value{Base: compiler.Base{Addr: symbol.Addr}, Path: []compiler.Access{{}}}}
+	v, perCPU := variable(types, name)
+	if v == nil {
+		o.Type, o.untyped = intType(typeUnknown, 8, btf.Unsigned), true
+		perCPU = b.inPerCPU(symbol)
+	} else {
+		o.Type = v.Type
+	}
+	if perCPU {
+		o.Base.PerCPU, err = b.address(e.Span(), perCPUOffsets)
+	}
+	return o, err
+}
+
+// moduleTypes returns the types of a loaded module, or nil if it has none.
+func (b *binder) moduleTypes(module string) *btf.Spec {
+	if module == "" || b.target.Module == nil {
+		return nil
+	}
+	types, err := b.target.Module(module)
+	if err != nil {
+		return nil
+	}
+	return types
+}
+
+// address returns the address of a symbol, which must be unique.
+func (b *binder) address(at spec.Span, name string) (uint64, error) {
+	s, err := b.symbol(at, name)
+	return s.Addr, err
+}
+
+// symbol returns a symbol with its address. It must be unique.
+func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error) {
+	table := b.target.Symbols
+	if table == nil {
+		return s, b.errorf(at, "the address of '%s' is not known, as there is no symbol table", name)
+	}
+	symbols := table.Lookup(name)
+	switch {
+	case len(symbols) == 0:
+		err := b.errorf(at, "there is no variable '%s' in this kernel", name)
+		if near, ok := spec.Nearest(name, b.variableNames()); ok {
+			err = err.WithHint("did you mean '@%s'?", near)
+		} else if len(table.Lookup(perCPUOffsets)) == 0 {
+			err = err.WithHint("its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL")
+		}
+		return s, err
+	case table.Hidden():
+		return s, b.errorf(at, "the address of '%s' is not known: %v", name, table.NeedAddresses()).WithKind(spec.HiddenAddresses)
+	case len(symbols) > 1:
+		return s, b.ambiguous(at, name, symbols)
+	}
+	return symbols[0], nil
+}
+
+// mostPlaces is the largest number of symbols of a name that an error lists.
+const mostPlaces = 4
+
+// ambiguous returns the error for a variable of which there are several.
+func (b *binder) ambiguous(at spec.Span, name string, symbols []kallsyms.Symbol) error {
+	var places []string
+	for _, s := range symbols[:min(len(symbols), mostPlaces)] {
+		places = append(places, fmt.Sprintf("in %s at %#x", cmp.Or(s.Module, vmlinux), s.Addr))
+	}
+	if len(symbols) > mostPlaces {
+		places = append(places, "and others")
+	}
+	hint := strings.Join(places, ", ")
+	if b.trace.Values {
+		hint += fmt.Sprintf("; an address with a cast is one of them: *(int *)%#x", symbols[0].Addr)
+	}
+	return b.errorf(at, "there are %d symbols '%s' in this kernel, and a name cannot tell them apart", len(symbols), name).WithHint("%s", hint)
+}
+
+// variable returns the description of a variable by the types of vmlinux or of a
+// module, or nil. Most kernels describe only the per-CPU ones.
+func variable(types *btf.Spec, name string) (v *btf.Var, perCPU bool) {
+	if types.TypeByName(name, &v) != nil {
+		return nil, false
+	}
+	var section *btf.Datasec
+	if types.TypeByName(".data..percpu", &section) != nil {
+		return v, false
+	}
+	for _, s := range section.Vars {
+		if s.Type == v {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// variableNames iterates over the names of the variables in the symbol table.
+func (b *binder) variableNames() func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for s := range b.target.Symbols.All() {
+			if !s.Text() && !yield(s.Name) {
+				return
+			}
+		}
+	}
+}
+
+// Symbols returns the symbols that the specs need, for reading a symbol table.
+func Symbols(traces []*spec.Trace) kallsyms.Wanted {
+	names := map[string]bool{}
+	var globs []string
+	for _, t := range points(traces) {
+		switch {
+		case t.Line != nil && asksNames(t):
+			return kallsyms.Wanted{}
+		case t.Values, t.Iterator:
+		case t.Tracepoint:
+			names[tracepointSymbol+t.Func.Name] = true
+		case spec.IsGlob(t.Func.Name):
+			globs = append(globs, t.Func.Name)
+		default:
+			base := kallsyms.Base(t.Func.Name)
+			names[base], names[base+implSuffix] = true, true
+		}
+		for _, item := range t.AllItems() {
+			item.Walk(func(e spec.Expr) {
+				switch e := e.(type) {
+				case *spec.Global:
+					names[e.Name.Name], names[perCPUOffsets] = true, true
+					names[perCPUBounds[0]], names[perCPUBounds[1]] = true, true
+				case *spec.Address:
+					names[e.Symbol.Name] = true
+				}
+			})
+		}
+	}
+	prefixes := slices.Collect(maps.Keys(names))
+	for _, g := range globs {
+		prefixes = append(prefixes, spec.GlobPrefix(g))
+	}
+	return kallsyms.Wanted{Prefixes: prefixes, Keep: func(name string) bool {
+		return names[kallsyms.Base(name)] || names[name] || matchesAny(globs, name) ||
+			matchesAny(globs, strings.TrimSuffix(name, implSuffix))
+	}}
+}

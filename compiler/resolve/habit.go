@@ -1,0 +1,145 @@
+package resolve
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// valueHabits maps the words for values in bpftrace, SystemTap and
+// kprobe_events to those of specs.
+var valueHabits = map[string]string{
+	"ret": "return", "retval": "return", "retvalue": "return", "rv": "return",
+	"comm": "$comm", "execname": "$comm", "pid": "$pid", "tgid": "$pid", "tid": "$tid", "cpu": "$cpu", "uid": "$uid",
+	"common_pid": "$tid", "common_comm": "$comm", "common_cpu": "$cpu", "COMM": "$comm", "PID": "$pid", "TID": "$tid", "CPU": "$cpu",
+	"ppid": "$ppid", "task": "$task", "current": "$task", "curtask": "$task",
+	"cgroup": "$cgroup", "kstack": "$kstack", "ustack": "$ustack", "stack": "$kstack", "backtrace": "$kstack", "duration": "$duration", "latency": "$duration",
+}
+
+// valueHabit returns a hint if a name is not an argument but another tracer's
+// word for something, or "".
+func (b *binder) valueHabit(name string) string {
+	word := valueHabits[name]
+	if digits, ok := strings.CutPrefix(name, "arg"); ok && word == "" {
+		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < len(b.fn.Params) {
+			hint := "arguments are counted from 1: '$arg" + strconv.Itoa(n+1) + "'"
+			if unnamed(b.fn) {
+				return hint
+			}
+			return hint + ", or '" + b.fn.Params[n].Name + "'"
+		}
+	}
+	switch {
+	case slices.Contains([]string{"nsecs", "elapsed", "timestamp"}, name):
+		return "each event has its time; $duration is how long a call took"
+	case slices.Contains([]string{"func", "probe"}, name):
+		return "each event has the name of its function"
+	case slices.Contains([]string{"nullptr", "nil", "None", "null"}, name):
+		return "did you mean 'NULL'?"
+	case name == "args" && len(b.fn.Params) > 0:
+		return "arguments are named by themselves: " + join(paramNames(b.fn))
+	case word == "return" && b.fn.Result == nil && !b.fn.Untyped:
+		return "" // the function returns nothing and has only arguments
+	case word == "return":
+		return "the return value is 'return'"
+	case word != "":
+		return "it is written '" + word + "'"
+	}
+	return ""
+}
+
+// positiveErrno returns an error if a return value is compared with an error
+// number without a minus sign: functions of the kernel return negative error
+// numbers.
+func (b *binder) positiveErrno(v *compiler.Value, c spec.Constant) error {
+	if c.Neg || b.fn.Result == nil || v.Base.Param != b.fn.Result || len(v.Path) > 0 {
+		return nil
+	}
+	if _, isPointer := btf.As[*btf.Pointer](v.Type); !isPointer && (v.Scalar == nil || !v.Scalar.Signed) {
+		return nil
+	}
+	return b.errorf(c.At, "%s returns errors as negative numbers, and %s is %d", b.fn.Name, c.Str, compiler.Errnos[c.Str]).
+		WithHint("did you mean '-%s'?", c.Str)
+}
+
+// noString returns the error for comparing a string with a value that is not
+// one.
+func (b *binder) noString(v *compiler.Value, c spec.Constant) error {
+	err := b.errorf(c.At, "'%s' is %s, which is not compared with a string", v.Name, kindOf(v))
+	size, _ := btf.Sizeof(v.Type)
+	if a, bad := netip.ParseAddr(c.Str); bad == nil && a.Is4() && size == 4 && v.Format == "" && v.Scalar != nil {
+		return err.WithHint("an IPv4 address is compared with the format ip4: %s:ip4 == %s", v.Name, c.Text)
+	}
+	return err
+}
+
+// kindOf returns the type of a value for an error message.
+func kindOf(v *compiler.Value) string {
+	switch {
+	case v.Swap:
+		return describe(v.Type) + " in network byte order"
+	case v.Load != nil && v.Load.IsField() && len(v.Casts) == 0:
+		return "a bitfield of " + strconv.Itoa(v.Load.Width()) + " bits (" + describe(v.Type) + ")"
+	}
+	return describe(v.Type)
+}
+
+// userParams has functions and their parameters that point to memory of the process.
+// The BTF of most kernels does not tell. All strings that system calls get are in
+// that memory: see isUserText.
+var userParams = []string{
+	"getname filename", "getname_flags filename", "getname_uflags filename", "__getname filename",
+	"vfs_read buf", "vfs_write buf", "__vfs_read buf", "new_sync_read buf", "new_sync_write buf",
+	"strncpy_from_user src", "strnlen_user str", "strndup_user s", "memdup_user src", "memdup_user_nul src",
+	"copy_mount_string data", "kstrtol_from_user s", "kstrtoul_from_user s", "kstrtoint_from_user s",
+	"user_path_at name", "user_path_at_empty name", "user_path_create pathname", "user_path_parent path",
+	"user_statfs pathname", "user_lpath name", "vfs_statx filename", "vfs_fstatat filename",
+	"do_faccessat filename", "do_fchmodat filename", "do_fchownat filename", "do_utimes filename",
+	"do_readlinkat pathname", "do_readlinkat buf", "do_mkdirat pathname", "do_mknodat filename", "do_rmdir pathname",
+	"do_linkat oldname", "do_linkat newname", "do_symlinkat oldname", "do_symlinkat newname", "do_unlinkat pathname",
+	"do_mount dir_name", "vfs_readlink buffer", "page_readlink buffer", "readlink_copy buffer",
+	"path_setxattr pathname", "path_setxattr name", "path_getxattr pathname", "path_getxattr name", "path_removexattr pathname", "path_removexattr name",
+	"setxattr name", "getxattr name", "removexattr name",
+}
+
+// syscallPrefixes are the prefixes of functions that get the arguments of a
+// system call unchanged.
+var syscallPrefixes = []string{"ksys_", "do_sys_", "__do_sys_", "__do_compat_sys_", "compat_ksys_"}
+
+// isUserText reports whether a value is a pointer to a string in memory of the
+// process, as far as types and names tell.
+func (b *binder) isUserText(v *compiler.Value) bool {
+	ptr, ok := btf.As[*btf.Pointer](v.Type)
+	if !ok || !isBytes(ptr.Target) || len(v.Casts) > 0 {
+		return false
+	}
+	if hasTag(v.Type, "user") {
+		return true
+	}
+	p := v.Base.Param
+	if p == nil || p == b.fn.Result || len(v.Path) > 0 {
+		return false
+	}
+	isCall := func(prefix string) bool { return strings.HasPrefix(b.fn.Name, prefix) }
+	return slices.Contains(userParams, b.fn.Name+" "+p.Name) || slices.ContainsFunc(syscallPrefixes, isCall)
+}
+
+// userText returns the error for a string of the process that would be read
+// from kernel memory.
+func (b *binder) userText(item *spec.Item, v *compiler.Value) error {
+	p := item.Pred
+	return b.errorf(item.Value.Span(), "'%s' points to user memory, and strings are read from kernel memory", v.Name).
+		WithHint("write %s:ustring %s %s (%s:string reads kernel memory anyway)", v.Name, p.Op, p.Const.Text, v.Name)
+}
+
+// isBytes reports whether t is a character or another byte.
+func isBytes(t btf.Type) bool {
+	i, ok := btf.As[*btf.Int](t)
+	return ok && i.Size == 1
+}

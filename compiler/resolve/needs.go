@@ -1,0 +1,118 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// Needs lists what must be looked up in a kernel to bind specs.
+type Needs struct {
+	Types     []string // names of types and functions
+	Members   []string // names of the members to follow
+	Functions []string // functions whose code must be known
+	Variants  []string // if types with these names exist, they change what is known of the functions, and the symbol table is needed
+}
+
+// fewTraces is the largest number of traces for which a part of BTF is
+// extracted. For 500 it takes as long as reading all of BTF, and several MB
+// less.
+const fewTraces = 1024
+
+// FewNeeds lists what a few specs need, if that can be told before they are
+// bound. A kernel reduced to these needs yields the same probes as the whole
+// one if it has all of them; otherwise binding may fail.
+func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
+	if len(traces) > fewTraces {
+		return Needs{}, false
+	}
+	n.Types = []string{"thread_union", "task_struct"} // see findStacks, findComm
+	for _, t := range traces {
+		if !n.add(t) {
+			return Needs{}, false
+		}
+	}
+	for _, names := range []*[]string{&n.Types, &n.Members, &n.Functions, &n.Variants} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names) // a function listed twice would count as two
+	}
+	return n, true
+}
+
+func (n *Needs) add(t *spec.Trace) bool {
+	name := t.Func.Name
+	switch {
+	case t.Watch && !t.Values: // all functions that end objects
+		return false
+	case t.Values:
+	case t.Line != nil && asksNames(t), t.Module.Name != "", spec.IsGlob(name), kallsyms.Base(name) != name, indexedWrong(name):
+		return false
+	case t.Tracepoint:
+		n.Types = append(n.Types, tracepointType+name)
+		for _, prefix := range tracepointNames {
+			n.Types = append(n.Types, prefix+name)
+		}
+	case t.Iterator:
+		n.Types = append(n.Types, iteratorType+name)
+	default:
+		n.Types = append(n.Types, name, name+implSuffix)
+		n.Functions = append(n.Functions, name)
+		n.Variants = append(n.Variants, name+implSuffix)
+	}
+	if t.Line != nil {
+		n.Types = append(n.Types, returnsKnown...)
+	}
+	if slices.ContainsFunc(t.AllItems(), func(item *spec.Item) bool { return !n.addItem(item) }) {
+		return false
+	}
+	return t.Ending == nil || n.add(t.Ending)
+}
+
+// addItem adds what an item needs. It returns false if that may be anywhere, as
+// with variables and constants that any enum may have, or if the item goes
+// through structures without naming them.
+func (n *Needs) addItem(item *spec.Item) bool {
+	ok := item.Pred == nil || item.Pred.Const.Kind != spec.Name || knownName(item.Pred.Const.Str)
+	if item.Value == nil || item.Type != nil && strings.HasPrefix(item.Type.Name, "%") {
+		return false
+	}
+	if item.Format.Name == "path" {
+		n.Types = append(n.Types, pathTypes...)
+	}
+	item.Walk(func(e spec.Expr) {
+		switch e := e.(type) {
+		case *spec.Builtin:
+			if e.Name.Name == "ppid" {
+				n.Members = append(n.Members, parentMembers...)
+			}
+		case *spec.Member:
+			n.Members = append(n.Members, e.Name.Name)
+		case *spec.Cast:
+			words := strings.Fields(e.Type.Name)
+			n.Types = append(n.Types, words[len(words)-1])
+			ok = ok && words[0] != "enum" // the name may be an enumerator's
+		case *spec.Binary:
+			_, x := e.X.(*spec.Arg)
+			_, y := e.Y.(*spec.Arg)
+			ok = ok && !x && !y // the name may be an enumerator's
+		case *spec.Aggregate:
+			for _, c := range e.Bounds {
+				ok = ok && (c.Kind != spec.Name || knownName(c.Str))
+			}
+		case *spec.After, *spec.Diff, *spec.Number, *spec.Arg, *spec.Return, *spec.Index, *spec.Range, *spec.Deref, *spec.Memory, *spec.Register,
+			*spec.StackPointer, *spec.StackSlot, *spec.ReturnAddress, *spec.Immediate, *spec.Old, *spec.AllArgs, *spec.Field:
+		default:
+			ok = false
+		}
+	})
+	return ok
+}
+
+// knownName reports whether the name of a constant can be resolved without
+// enums.
+func knownName(name string) bool {
+	return compiler.Errnos[name] != 0 || name == "NULL" || name == "true" || name == "false"
+}

@@ -1,0 +1,70 @@
+package resolve
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+)
+
+// Specs list what they need, unless that cannot be told.
+func TestFewNeeds(t *testing.T) {
+	stacks := []string{"thread_union", "task_struct"}
+	for text, want := range map[string]*Needs{
+		"vfs_read": {Types: []string{"vfs_read", "vfs_read_impl"}, Functions: []string{"vfs_read"}, Variants: []string{"vfs_read_impl"}},
+		"f(a->b.c[1] > 3, (struct d *)e, *a, return == -EPERM) if a->g != NULL && !$pid": {
+			Types: []string{"f", "f_impl", "d"}, Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+		},
+		"tp:switch(prev)":                {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
+		"iter:task(task->pid)":           {Types: []string{"bpf_iter_task"}, Members: []string{"pid"}},
+		"vfs_*":                          nil, // any function
+		"f.isra.0":                       nil, // any suffix
+		"dummy:f":                        nil,
+		"f(@jiffies)":                    nil, // variables
+		"f(a == SOME_ENUMERATOR)":        nil, // any enum
+		"f(a) if a == 1 || b == PERHAPS": nil,
+		"p:x f a=$arg1 b=c->d e=+8(%di):string if a == 3 && common_pid > 1": {
+			Types: []string{"f", "f_impl", "kretprobe_find_ret_addr", "rethook_find_ret_addr"}, Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+		},
+		"p f+3":                                 nil, // the end of the function
+		"p 0xffffffff81000000":                  nil,
+		"p f a=@jiffies":                        nil,
+		"p f a=$arg1:%pd":                       nil, // structures of the kernel
+		`p f a=$arg1:symstr if a == "vfs_read"`: nil, // all symbols
+		"p f a=$arg1 if a.function == vfs_read": nil,
+		"___f":                                  nil,
+	} {
+		trace, err := kprobe.ParseAny(text)
+		require.NoError(t, err, text)
+		got, ok := FewNeeds([]*spec.Trace{trace})
+		require.Equal(t, want != nil, ok, text)
+		if want != nil {
+			want.Types = append(stacks[:2:2], want.Types...)
+			slices.Sort(want.Types)
+			slices.Sort(want.Members)
+			require.Equal(t, *want, got, text)
+		}
+	}
+}
+
+// Too many specs need all of BTF.
+func TestManyNeeds(t *testing.T) {
+	_, ok := FewNeeds(slices.Repeat(compilertest.ParseAll(t, "f"), fewTraces))
+	require.True(t, ok)
+	_, ok = FewNeeds(slices.Repeat(compilertest.ParseAll(t, "f"), fewTraces+1))
+	require.False(t, ok)
+}
+
+// What several specs need is listed once: a function listed twice would count
+// as two of one name.
+func TestFewNeedsOnce(t *testing.T) {
+	got, ok := FewNeeds(compilertest.ParseAll(t, "f(a->b)", "f(a->b, return)", "f"))
+	require.True(t, ok)
+	require.Equal(t, Needs{
+		Types: []string{"f", "f_impl", "task_struct", "thread_union"}, Members: []string{"b"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+	}, got)
+}

@@ -1,0 +1,96 @@
+package resolve
+
+import (
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// nestedMembers maps the names of members of nested structures and unions to
+// their paths from the record: skc_state is __sk_common.skc_state. If several
+// have the same name, the least nested one counts.
+func nestedMembers(t btf.Type) map[string]string {
+	paths := map[string]string{}
+	type record struct {
+		t      btf.Type
+		prefix string // ends with a dot
+		depth  int
+	}
+	seen := map[btf.Type]bool{}
+	for queue := []record{{t: t}}; len(queue) > 0 && len(paths) < mostNested; queue = queue[1:] {
+		r := queue[0]
+		for _, m := range compiler.UnseenMembers(r.t, seen, r.depth) {
+			path := r.prefix + m.Name
+			if _, known := paths[m.Name]; !known && m.Name != "" && r.prefix != "" {
+				paths[m.Name] = path
+			}
+			inner := record{t: m.Type, prefix: path + ".", depth: r.depth + 1}
+			if m.Name == "" {
+				inner.prefix = r.prefix
+			}
+			if isRecord(m.Type) {
+				queue = append(queue, inner)
+			}
+		}
+	}
+	return paths
+}
+
+// mostNested is the largest number of members that are examined for a hint.
+const mostNested = 10000
+
+// noMember returns the error for a member that a record lacks, with a hint on
+// the one that was meant. C has macros for many members of nested structures:
+// sk_state is __sk_common.skc_state.
+func (b *binder) noMember(e *spec.Member, t btf.Type) error {
+	name := e.Name.Name
+	err := b.errorf(e.Name.At, "%s has no member '%s'", recordName(t), name)
+	near, ok := spec.Nearest(name, memberNames(t))
+	if path := nestedLike(t, name, near); path != "" {
+		arrow := "->"
+		if e.Dot {
+			arrow = "."
+		}
+		return err.WithHint("did you mean '%s%s%s'?", e.X, arrow, path)
+	}
+	if ok {
+		return err.WithHint("did you mean '%s'?", near)
+	}
+	return err
+}
+
+// nestedLike returns the path of the nested member that is most like a name, if
+// it is more like it than near, which may be "".
+func nestedLike(t btf.Type, name, near string) string {
+	paths := nestedMembers(t)
+	if path := paths[name]; path != "" {
+		return path
+	}
+	names := func(yield func(string) bool) {
+		for n := range paths {
+			if !yield(n) {
+				return
+			}
+		}
+	}
+	nested, ok := spec.Nearest(name, names)
+	switch {
+	case ok && (near == "" || spec.Closer(name, nested, near)):
+		return paths[nested]
+	case near != "":
+		return ""
+	}
+	// Macros of different structures differ in the part before the first
+	// underscore.
+	_, tail, ok := strings.Cut(name, "_")
+	best := ""
+	for n, path := range paths {
+		if _, other, cut := strings.Cut(n, "_"); ok && cut && other == tail && (best == "" || path < best) {
+			best = path
+		}
+	}
+	return best
+}

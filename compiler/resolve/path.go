@@ -1,0 +1,125 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// pathTypes lists the structures that the names of a path are found by.
+var pathTypes = []string{"file", "path", "dentry", "mount", "vfsmount", "inode", "super_block", "file_system_type"}
+
+// toDentry has, for the structures that a path can be shown of, the members that
+// lead to the dentry.
+var toDentry = map[string][]string{"file": {"f_path", "dentry"}, "path": {"dentry"}, "dentry": nil}
+
+// path makes a value the address of a structure, whose path is shown.
+func (b *binder) path(v *compiler.Value, format spec.Ident, fail func(string) error) error {
+	t := v.Type
+	ptr, isPointer := btf.As[*btf.Pointer](t)
+	if isPointer {
+		t = ptr.Target
+	}
+	record, ok := btf.As[*btf.Struct](t)
+	if !ok {
+		return fail("the path of a struct path, file or dentry")
+	}
+	members, ok := toDentry[record.Name]
+	switch {
+	case !ok:
+		return fail("the path of a struct path, file or dentry")
+	case isPointer && v.Scalar.Width() != 64:
+		return fail("the path behind whole pointers")
+	case !isPointer && len(v.Path) == 0:
+		return b.errorf(format.At, "'%s' is passed by value, and ':path' needs its address", v.Name).WithHint("write %s.dentry:path", v.Name)
+	case !isPointer:
+		last := &v.Path[len(v.Path)-1] // finish has copied the path
+		last.Addr, last.Size, last.Direct = true, 8, false
+		v.Type = &btf.Pointer{Target: t}
+		v.Load = &compiler.Scalar{Size: 8}
+		v.Scalar = v.Load
+	}
+	walk, missing := pathWalk(b.target.Kernel, record, members)
+	if missing != "" {
+		return b.errorf(format.At, "':path' cannot be shown: %s of this kernel is not as expected", missing)
+	}
+	v.Pointee, v.Text, v.Walk = record, compiler.PathText, walk
+	return nil
+}
+
+// pathWalk determines the offsets of a walk. If a structure lacks a member, it
+// returns the structure.
+func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compiler.PathWalk, missing string) {
+	w := &compiler.PathWalk{Mount: -1}
+	if len(members) > 0 {
+		parent := append(slices.Clone(members[:len(members)-1]), "mnt")
+		if w.Dentry, missing = memberAt(kernel, record.Name, members...); missing == "" {
+			w.Mount, missing = memberAt(kernel, record.Name, parent...)
+		}
+	}
+	for _, m := range []struct {
+		at     *int
+		record string
+		names  []string
+	}{
+		{&w.Parent, "dentry", []string{"d_parent"}}, {&w.Name, "dentry", []string{"d_name", "name"}},
+		{&w.Hashed, "dentry", []string{"d_hash", "pprev"}},
+		{&w.Inode, "dentry", []string{"d_inode"}}, {&w.Super, "dentry", []string{"d_sb"}},
+		{&w.MountOf, "mount", []string{"mnt"}}, {&w.MountParent, "mount", []string{"mnt_parent"}},
+		{&w.Mountpoint, "mount", []string{"mnt_mountpoint"}}, {&w.MountRoot, "vfsmount", []string{"mnt_root"}},
+		{&w.SuperRoot, "super_block", []string{"s_root"}}, {&w.Type, "super_block", []string{"s_type"}},
+		{&w.TypeName, "file_system_type", []string{"name"}}, {&w.Ino, "inode", []string{"i_ino"}},
+	} {
+		if missing != "" {
+			break
+		}
+		*m.at, missing = memberAt(kernel, m.record, m.names...)
+	}
+	if missing == "" && !w.Fits() {
+		missing = "struct dentry"
+	}
+	return w, missing
+}
+
+// memberAt returns the offset of a member of members of a struct, or the struct if
+// it has none.
+func memberAt(kernel *btf.Spec, record string, names ...string) (off int, missing string) {
+	var s *btf.Struct
+	if kernel.TypeByName(record, &s) != nil {
+		return 0, "struct " + record
+	}
+	var t btf.Type = s
+	for _, name := range names {
+		at, ok := compiler.FindMember(t, name)
+		if !ok {
+			return 0, "struct " + record
+		}
+		off += int(at.Offset.Bytes())
+		t = at.Member.Type
+	}
+	return off, ""
+}
+
+// lastName returns the spec of the last name of a path.
+func lastName(v *compiler.Value) string {
+	ptr, _ := btf.As[*btf.Pointer](v.Type)
+	record, _ := btf.As[*btf.Struct](ptr.Target)
+	text, arrow := v.Name, "->"
+	if text[0] == '*' || text[0] == '(' {
+		text = "(" + text + ")"
+	}
+	if n := len(v.Path); n > 0 && v.Path[n-1].Addr {
+		arrow = "."
+	}
+	for _, m := range toDentry[record.Name] {
+		text += arrow + m
+		arrow = "."
+		if m == "dentry" {
+			arrow = "->"
+		}
+	}
+	return text + arrow + "d_name.name:string"
+}

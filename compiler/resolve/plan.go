@@ -1,0 +1,127 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// Wishes is what a user asks for in addition to the specs.
+type Wishes struct {
+	Attach  compiler.Kind // kind to attach with, named by its entry side; "" for the best
+	Chain   bool          // whether the traces are a call chain, outermost first
+	Objects int           // number of objects that each trace watches that finds some; 0 means 1
+	// Measures has the traces whose calls are measured; calls of the others are
+	// events. The measure of a stack is that of its last trace, which can only
+	// be [compiler.Calls].
+	Measures map[*spec.Trace]compiler.Measure
+}
+
+// All binds all traces and reports every one that does not fit the kernel.
+func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
+	plan := &compiler.Plan{LeftOut: map[string]int{}}
+	var errs []error
+	for i, t := range traces {
+		m := w.Measures[t]
+		if w.Chain && i < len(traces)-1 {
+			m = compiler.NoMeasure
+		}
+		errs = append(errs, t.Locate(addTrace(plan, t, target, w, m)))
+	}
+	errs = append(errs, checkMixed(traces))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if w.Chain {
+		if err := joinChain(plan); err != nil {
+			return nil, err
+		}
+	}
+	return decideAll(plan, target, w.Attach, errs)
+}
+
+// decideAll decides how to trace what a plan has bound. It leaves out functions of
+// globs that cannot be traced, and joins the errors of the others to errs.
+func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kind, errs []error) (*compiler.Plan, error) {
+	stacks, comm := findStacks(target.Kernel), FindComm(target)
+	functions := map[string]crowd{}
+	for _, p := range plan.Probes {
+		p.Arch, p.Features, p.Stacks, p.Comm = target.Arch, target.Features, stacks, comm
+		c := functions[p.Func.Symbol]
+		c.programs += countSides(p)
+		if p.ReturnSide() {
+			c.returns++
+		}
+		c.caller = c.caller || p.Caller
+		functions[p.Func.Symbol] = c
+	}
+	decided := plan.Probes[:0]
+	for _, p := range plan.Probes {
+		crowd := functions[p.Func.Symbol]
+		crowd.functions = len(functions)
+		switch err := decide(p, target.Features, attach, crowd); {
+		case err == nil:
+			decided = append(decided, p)
+			noteMixedSigns(plan, p)
+		case p.OfGlob:
+			leaveOut(plan, p, err.Error())
+		default:
+			errs = append(errs, p.Trace.Locate(err))
+		}
+	}
+	plan.Probes = decided
+	if len(decided) == 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("none of the functions can be traced: %s", commonest(plan.LeftOut)))
+	}
+	return plan, errors.Join(errs...)
+}
+
+// leaveOut counts a function that a glob matches but that cannot be traced.
+func leaveOut(plan *compiler.Plan, p *compiler.Probe, reason string) {
+	if p.Follow != nil {
+		plan.Unfollowed = append(plan.Unfollowed, reason)
+		return
+	}
+	plan.LeftOut[strings.ReplaceAll(reason, p.Func.Name, "it")]++
+}
+
+// addTrace binds a trace, or all the functions that its glob matches.
+func addTrace(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) error {
+	if err := notInSpan(t); err != nil {
+		return err
+	}
+	if w.Chain && t.Iterator {
+		return spec.Errorf(t.Text, t.Func.At, "a chain is made of functions, and %s is an iterator", t.Func.Name)
+	}
+	if w.Chain && t.Line != nil {
+		return spec.Errorf(t.Text, t.Func.At, "a chain is made of specs, and this is a kprobe_events line").
+			WithHint("write '%s'", t.Symbol())
+	}
+	if all := t.Aggregates(); w.Chain && len(all) > 0 {
+		return spec.Errorf(t.Text, all[0].At, "the calls of a chain are shown one by one, and %s() counts calls", all[0].Name.Name).
+			WithHint("trace the function without the chain")
+	}
+	if t.Ending != nil {
+		return addSpan(plan, t, target, w, m)
+	}
+	if t.Watch {
+		return addWatch(plan, t, target, w.Objects)
+	}
+	if spec.IsGlob(t.Func.Name) {
+		if w.Chain {
+			return spec.Errorf(t.Text, t.Func.At, "a chain is made of single functions, and '%s' means many", t.Func.Name)
+		}
+		return addGlob(plan, t, target, w, m)
+	}
+	p, err := bindProbe(t, target, w, m)
+	if err != nil {
+		return err
+	}
+	p.Asked = t
+	plan.Probes = append(plan.Probes, p)
+	plan.Notes = append(plan.Notes, p.Func.Notes()...)
+	return nil
+}

@@ -1,0 +1,151 @@
+package resolve
+
+import (
+	"slices"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// settle assigns values and conditions to the two sides of a call. Those that are
+// available on both belong to the entry, unless the spec uses nothing else
+// there.
+func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
+	used := append([]*compiler.Value(nil), values...)
+	for l := range compiler.Leaves(conds) {
+		used = append(used, l.Value)
+	}
+	whole := used
+	used = nil
+	for _, v := range whole {
+		used = slices.AppendSeq(used, v.Values)
+	}
+	var entry, ret bool
+	for _, v := range used {
+		entry = entry || v.Side == compiler.AtEntry
+		ret = ret || v.Side == compiler.AtReturn
+		p.Timed = p.Timed || v.Base.Builtin == compiler.Duration
+	}
+	for _, v := range used {
+		if v.Side == compiler.AnySide && ret && !entry {
+			v.Side = compiler.AtReturn
+		} else if v.Side == compiler.AnySide {
+			v.Side = compiler.AtEntry
+		}
+	}
+	compiler.SettleSides(whole)
+	deal(p, values, conds)
+	p.Paired = entry && ret && (len(conds) > 0 || compiler.OfBothSides(values) || asksOver(p.Trace))
+	p.OnEntry = !p.Paired && (entry || !ret)
+	p.OnReturn = p.Paired || ret
+}
+
+// deal assigns values and conditions to their sides.
+func deal(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
+	for _, v := range values {
+		if v.Side == compiler.AtReturn {
+			p.Return = append(p.Return, v)
+		} else {
+			p.Entry = append(p.Entry, v)
+		}
+	}
+	for _, t := range conds {
+		if t.Side() == compiler.AtReturn {
+			p.ReturnConds = append(p.ReturnConds, t)
+		} else {
+			p.EntryConds = append(p.EntryConds, t)
+		}
+	}
+}
+
+// mostOperands bounds [compiler.Probe.Operands]: each has a bit of a word.
+const mostOperands = 64
+
+// decide chooses how to attach and what to keep from entry until return.
+func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd crowd) error {
+	p.FindOperands()
+	if n := len(p.Operands); n > mostOperands {
+		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
+	}
+	attach, err := chooseAttach(p, f, force, crowd)
+	if err != nil {
+		return err
+	}
+	attach.Joined = !ownLink(p) && crowd.functions > manyFunctions && (attach.Entry.Multi() || attach.Return.Multi())
+	p.Attach = attach
+	if p.Chain != nil {
+		return nil
+	}
+	p.Stash = p.Timed || p.Follow != nil && p.Follow.Role == compiler.Joins || p.Paired && !(p.Attach.Return == compiler.Fexit && p.EntryInRegisters())
+	if !p.Stash {
+		return nil
+	}
+	return addOutcomes(p)
+}
+
+// mostOwnLinks is the number of the first arguments for which the functions that get a
+// followed object have links of their own.
+const mostOwnLinks = 3
+
+// ownLink reports whether the functions that get an object as this argument have a link
+// of their own even where there are many: they are called with other objects all the
+// time, and to find the function's program takes longer than to compare the object. Few
+// functions get it as a later argument, and each link takes some 14 million instructions
+// to attach.
+func ownLink(p *compiler.Probe) bool {
+	f := p.Follow
+	return f != nil && (f.Role == compiler.Meets || f.Role == compiler.Ends) && f.Object.Base.Param.Words[0].Slot < mostOwnLinks
+}
+
+// withOutcomes replaces the parts of a return condition that concern the entry by outcomes.
+// It replaces the largest possible parts, so that they are few.
+func withOutcomes(p *compiler.Probe, t compiler.Cond) compiler.Cond {
+	if t.Side() == compiler.AtEntry {
+		f := &compiler.Outcome{Cond: t, Bit: len(p.Outcomes)}
+		p.Outcomes = append(p.Outcomes, f)
+		return f
+	}
+	switch t := t.(type) {
+	case compiler.AllOf:
+		entry, rest := bySide(t)
+		if len(entry) > 0 {
+			return append(compiler.AllOf{withOutcomes(p, compiler.AllOf(entry))}, eachWithOutcomes(p, rest)...)
+		}
+		return compiler.AllOf(eachWithOutcomes(p, rest))
+	case compiler.AnyOf:
+		entry, rest := bySide(t)
+		if len(entry) > 0 {
+			return append(compiler.AnyOf{withOutcomes(p, compiler.AnyOf(entry))}, eachWithOutcomes(p, rest)...)
+		}
+		return compiler.AnyOf(eachWithOutcomes(p, rest))
+	}
+	return t
+}
+
+func eachWithOutcomes(p *compiler.Probe, conds []compiler.Cond) []compiler.Cond {
+	for i, t := range conds {
+		conds[i] = withOutcomes(p, t)
+	}
+	return conds
+}
+
+// bySide separates the conditions that can be evaluated at entry from the others.
+func bySide(conds []compiler.Cond) (entry, rest []compiler.Cond) {
+	for _, t := range conds {
+		if t.Side() == compiler.AtEntry {
+			entry = append(entry, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	return entry, rest
+}
+
+// addOutcomes makes outcomes of the entry parts of all return conditions.
+func addOutcomes(p *compiler.Probe) error {
+	eachWithOutcomes(p, p.ReturnConds)
+	if n := len(p.Outcomes); n > compiler.FaultBit {
+		return spec.Errorf(p.Trace.Text, p.Trace.Cond.Span(), "the condition joins entry and return in %d places, and %d is the limit", n, compiler.FaultBit)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// noModule returns an error that explains why a module has no types.
+func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
+	inModule := func(s kallsyms.Symbol) bool { return s.Module == module }
+	if c.target.Symbols != nil && !slices.ContainsFunc(symbols, inModule) {
+		err := c.errorf("module %s is not loaded, or has no function %s", module, c.trace.Func.Name)
+		if hint := notInModule(c.target, c.trace); hint != "" {
+			return err.WithHint("%s", hint)
+		}
+		return err
+	}
+	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.trace.Func.Name, module).
+		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
+}
+
+func (c *candidates) onlyCopies(copies []kallsyms.Symbol) error {
+	return c.errorf("this kernel has %s only as %s, with arguments that may differ from its type", c.trace.Func.Name, copies[0].Name).
+		WithHint("to trace it anyway, use this name: %s", copies[0].Name)
+}
+
+// notInModule returns a hint for a name with a wrong module before it: a
+// function of vmlinux, a glob of such functions, or a tracepoint with its
+// group. It returns "" for other names.
+func notInModule(t *compiler.Target, trace *spec.Trace) string {
+	module, name := trace.Module.Name, trace.Func.Name
+	if hint := syscallHint(t, name); hint != "" && module == "syscalls" {
+		return hint
+	}
+	if hasTracepoint(t, name) {
+		return "a tracepoint is named without its group: tp:" + name
+	}
+	isOf := func(f string) bool { return f == name }
+	if spec.IsGlob(name) {
+		// The module's functions mostly begin with its name, which the glob may
+		// leave out.
+		isOf = func(f string) bool { return strings.HasPrefix(f, module+"_") && matches(name, f) }
+	}
+	for f := range typeNames(t, t.Kernel, FuncKind) {
+		if isOf(f) {
+			if spec.IsGlob(name) && !strings.HasPrefix(name, module) {
+				name = module + "_" + name
+			}
+			return fmt.Sprintf("here %s is part of the kernel itself, which has no module before it: %s", module, name)
+		}
+	}
+	return ""
+}
+
+// hasTracepoint reports whether the kernel itself has a tracepoint.
+func hasTracepoint(t *compiler.Target, name string) bool {
+	var typedef *btf.Typedef
+	return t.Kernel.TypeByName(tracepointType+name, &typedef) == nil
+}
+
+// otherWord returns a hint for a name that is not a function but that C or
+// other tracers use for something that can be traced, or "".
+func otherWord(t *compiler.Target, name string) string {
+	if hint := syscallHint(t, name); hint != "" {
+		return hint
+	}
+	if hasTracepoint(t, name) {
+		return "it is a tracepoint: tp:" + name
+	}
+	call := t.Arch.SyscallPrefix + "sys_" + strings.TrimPrefix(name, "sys_")
+	if len(funcsByName(t.Kernel, call)) > 0 {
+		return fmt.Sprintf("did you mean '%s'?", call)
+	}
+	return ""
+}
+
+// syscallHint returns a hint for the name of a system call's tracepoint in
+// tracefs, or "" for other names.
+func syscallHint(t *compiler.Target, name string) string {
+	call, enter := strings.CutPrefix(name, "sys_enter_")
+	if !enter {
+		var exit bool
+		if call, exit = strings.CutPrefix(name, "sys_exit_"); !exit {
+			return ""
+		}
+	}
+	n, ok := spec.SyscallNumber(call, t.Arch.Name)
+	switch {
+	case !ok:
+		return fmt.Sprintf("all system calls are two tracepoints: tp:sys_enter(%s) and tp:sys_exit(%s)",
+			tracepointArg(t, "sys_enter", 2), tracepointArg(t, "sys_exit", 2))
+	case enter:
+		return fmt.Sprintf("all system calls are one tracepoint, and %s is number %d: tp:sys_enter(%s == %d)",
+			call, n, tracepointArg(t, "sys_enter", 2), n)
+	}
+	return fmt.Sprintf("all system calls are one tracepoint, and %s is number %d: tp:sys_exit(%s) if %s->%s == %d",
+		call, n, tracepointArg(t, "sys_exit", 2), tracepointArg(t, "sys_exit", 1), t.Arch.Syscall, n)
+}
+
+// tracepointArg returns the name of argument n of a tracepoint in a spec,
+// counted from 1. Old kernels have no names for some.
+func tracepointArg(t *compiler.Target, tracepoint string, n int) string {
+	var typedef *btf.Typedef
+	if t.Kernel.TypeByName(tracepointType+tracepoint, &typedef) == nil {
+		if proto := protoOf(typedef); proto != nil && n < len(proto.Params) {
+			if named := nameParams(t.Kernel, tracepoint, proto.Params[1:]); named[n-1].Name != "" {
+				return named[n-1].Name
+			}
+		}
+	}
+	return fmt.Sprintf("$arg%d", n)
+}
+
+// unknownFunction returns an error that explains why a name is not a traceable
+// function.
+func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.Symbol) error {
+	name := trace.Func.Name
+	fail := func(format string, args ...any) *spec.Error {
+		return spec.Errorf(trace.Text, trace.Func.At, format, args...)
+	}
+	switch {
+	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):
+		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
+	case len(symbols) > 0:
+		return fail("%s is data, not a function", name).WithHint("its content is '@%s' in the list of a function", name)
+	}
+	if t.Symbols != nil {
+		if copies := t.Symbols.Suffixed(name); len(copies) > 0 {
+			return fail("this kernel has %s only as %s, with arguments that may differ from its type", name, copies[0].Name)
+		}
+	}
+	err := fail("there is no function %s in this kernel", name)
+	if hint := otherWord(t, name); hint != "" {
+		return err.WithHint("%s", hint)
+	}
+	if near, ok := spec.Nearest(name, untilError(typeNames(t, t.Kernel, FuncKind))); ok {
+		return err.WithHint("did you mean '%s'?", near)
+	}
+	for f := range untilError(typeNames(t, t.Kernel, FuncKind)) {
+		if strings.HasPrefix(f, name+"_") {
+			return err.WithHint("functions whose names begin with it: '%s_*'", name)
+		}
+	}
+	return err
+}

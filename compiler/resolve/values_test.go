@@ -1,0 +1,135 @@
+package resolve
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
+)
+
+// Errors for values that are read without a call.
+func TestRefuseValues(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithProbes)
+	for _, tc := range []struct{ text, at, want, hint string }{
+		{"@jiffies", "@jiffies", "BTF has no type of '@jiffies'", "a cast gives it one: (int)@jiffies, (u64[3])@jiffies, (struct NAME)@jiffies"},
+		{"@jiffies + 1", "@jiffies", "BTF has no type of '@jiffies'", "a cast gives it one: (int)@jiffies, (u64[3])@jiffies, (struct NAME)@jiffies"},
+		{"@jiffies:x", "@jiffies", "BTF has no type of '@jiffies'", "a cast gives it one: (int)@jiffies, (u64[3])@jiffies, (struct NAME)@jiffies"},
+		{"@jiffies.x", "x", "'@jiffies' is not a struct or union, so '.x' has no meaning", "BTF has no type of it; a cast says what it is: ((struct NAME)@jiffies).x"},
+		{"@jiffie", "@jiffie", "there is no variable 'jiffie' in this kernel", "did you mean '@jiffies'?"},
+		{"jiffies", "jiffies", "'jiffies' is not a value: there is no call that it could be an argument of", "did you mean the variable '@jiffies'?"},
+		{"buf->len", "buf", "'buf' is not a value: there is no call that it could be an argument of",
+			"a variable is written @buf, and memory is at an address with a cast: *(struct file *)0xffff888012345600"},
+		{"(int)5", "(int)5", "'(int)5' is a constant", "memory is at a pointer: *(int *)5"},
+		{"((struct dev)@jiffies).name[0..16]", "[0..16]", "'((struct dev)@jiffies).name' has 16 elements, from [0] to [15]", ""},
+		{"(struct dev[99999999])@jiffies", "struct dev[99999999]", "there is no array 'struct dev[99999999]': it would have no size, or more than a gigabyte", ""},
+		{"*(void *)0xff", "*", "'(void *)0xff' points to something of unknown size", "say what it is with a cast: *(u64 *)(void *)0xff"},
+	} {
+		trace, err := spec.ParseValues(tc.text)
+		require.NoError(t, err, tc.text)
+		_, err = One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, tc.text)
+		require.Equal(t, tc.want, refused.Msg)
+		require.Equal(t, tc.at, tc.text[refused.At.Start:refused.At.End], tc.text)
+		require.Equal(t, tc.hint, refused.Hint, tc.text)
+	}
+}
+
+// The program of a value runs once, whatever the kernel can attach to.
+func TestResolveValues(t *testing.T) {
+	trace, err := spec.ParseValues("(u64)@local, (u64)@jiffies")
+	require.NoError(t, err)
+	p, err := One(trace, compilertest.NewTarget(t, compiler.Features{}))
+	require.NoError(t, err)
+	require.Equal(t, compiler.RawTP, p.Attach.Entry)
+	require.True(t, p.OnEntry && !p.OnReturn && !p.Stash)
+	require.NotZero(t, p.Entry[0].Base.PerCPU, "of each CPU")
+	require.Zero(t, p.Entry[1].Base.PerCPU)
+}
+
+// withModules returns a kernel with two modules and their variables.
+func withModules(t *testing.T) *compiler.Target {
+	target := compilertest.NewTarget(t, compilertest.WithProbes)
+	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+`ffffffffc0001000 d devices	[loop]
+ffffffffc0001010 d debug	[loop]
+ffffffffc0002010 d debug	[nat]
+0000000000002100 a hits	[nat]
+ffffffffc0002020 D typed	[nat]
+`), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	record := func(name string, size uint32) *btf.Struct {
+		return &btf.Struct{Name: name, Size: size, Members: []btf.Member{{Name: "number", Type: compilertest.Int}}}
+	}
+	modules := map[string][]btf.Type{
+		"loop": {record("disk", 4), record("both", 4), record("buf", 4)},
+		"nat":  {record("table", 8), record("both", 8), &btf.Var{Name: "typed", Type: record("table", 8), Linkage: btf.GlobalVar}},
+	}
+	target.Modules = func() []string { return []string{"loop", "nat"} }
+	target.Module = func(name string) (*btf.Spec, error) {
+		b, err := btf.NewBuilder(modules[name], nil)
+		require.NoError(t, err)
+		raw, err := b.Marshal(nil, nil)
+		require.NoError(t, err)
+		return btf.LoadSpecFromReader(bytes.NewReader(raw))
+	}
+	return target
+}
+
+// Values of modules have the types of their module, and others those of vmlinux or of
+// any module.
+func TestModuleValues(t *testing.T) {
+	target := withModules(t)
+	for _, tc := range []struct {
+		text   string
+		addr   uint64
+		perCPU bool
+		record string
+		size   uint32
+	}{
+		{"(struct disk)@devices", 0xffffffffc0001000, false, "disk", 4},
+		{"(struct both)@devices", 0xffffffffc0001000, false, "both", 4},
+		{"(struct buf)@devices", 0xffffffffc0001000, false, "buf", 4},
+		{"(struct dev)@devices", 0xffffffffc0001000, false, "dev", 32},
+		{"@typed", 0xffffffffc0002020, false, "table", 8},
+		{"(struct both)@typed", 0xffffffffc0002020, false, "both", 8},
+		{"(struct both)@hits", 0x2100, true, "both", 8},
+		{"(struct disk)@jiffies", 0xffffffff81001100, false, "disk", 4},
+		{"*(struct table *)0xffff888000000000", 0xffff888000000000, false, "table", 8},
+		{"*(struct buf *)0xffff888000000000", 0xffff888000000000, false, "buf", 64},
+	} {
+		trace, err := spec.ParseValues(tc.text)
+		require.NoError(t, err)
+		p, err := One(trace, target)
+		require.NoError(t, err, tc.text)
+		v := p.Entry[0]
+		require.Equal(t, tc.addr, v.Base.Addr, tc.text)
+		require.Equal(t, tc.perCPU, v.Base.PerCPU != 0, tc.text)
+		record, ok := btf.As[*btf.Struct](v.Type)
+		require.True(t, ok, tc.text)
+		require.Equal(t, tc.record, record.Name)
+		require.Equal(t, tc.size, record.Size, tc.text)
+	}
+	for text, want := range map[string][2]string{
+		"(int)@debug": {"there are 2 symbols 'debug' in this kernel, and a name cannot tell them apart",
+			"in loop at 0xffffffffc0001010, in nat at 0xffffffffc0002010; an address with a cast is one of them: *(int *)0xffffffffc0001010"},
+		"*(struct both *)0xffff888000000000": {"there are 2 types 'struct both' in this kernel, of different sizes",
+			"they are in loop, nat: a variable of one of them has its types"},
+		"(struct none)@devices": {"there is no type 'struct none' in this kernel", ""},
+		"@devices":              {"BTF has no type of '@devices'", "a cast gives it one: (int)@devices, (u64[3])@devices, (struct NAME)@devices"},
+	} {
+		trace, err := spec.ParseValues(text)
+		require.NoError(t, err)
+		_, err = One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, text)
+		require.Equal(t, want, [2]string{refused.Msg, refused.Hint})
+	}
+}

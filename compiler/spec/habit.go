@@ -1,0 +1,173 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// This file has words of bpftrace, SystemTap, perf and C for which specs have other
+// words.
+
+// probeTypes has the words before the colon in other tracers, with the attach kind
+// that is meant and, for the return of a function, the list after its name.
+var probeTypes = map[string]struct{ attach, list string }{
+	"kprobe": {"kprobe", ""}, "k": {"kprobe", ""}, "kretprobe": {"kprobe", "(return)"}, "kr": {"kprobe", "(return)"},
+	"fentry": {"fentry", ""}, "kfunc": {"fentry", ""}, "fexit": {"fentry", "(return)"}, "kretfunc": {"fentry", "(return)"},
+	"fr": {"fentry", "(return)"},
+}
+
+// tracepointTypes has the same words for tracepoints.
+var tracepointTypes = map[string]bool{
+	"tracepoint": true, "t": true, "rawtracepoint": true, "raw_tracepoint": true, "raw_tp": true, "rt": true, "tp_btf": true,
+}
+
+// otherTypes has the words for other things that they trace, which are not kernel
+// functions.
+var otherTypes = map[string]bool{
+	"uprobe": true, "uretprobe": true, "u": true, "ur": true, "usdt": true, "profile": true, "interval": true,
+	"software": true, "hardware": true, "watchpoint": true, "asyncwatchpoint": true,
+}
+
+// badProbeType returns the error for a probe type of another tracer in place of a
+// module, or nil if typ is not one. tok is the colon after it.
+func (p *parser) badProbeType(typ Ident) error {
+	probe, ok := probeTypes[typ.Name]
+	switch {
+	case otherTypes[typ.Name]:
+		return Errorf(p.text, typ.At, "'%s' is not a module", typ.Name).
+			WithHint("a spec names a function or a tracepoint of the kernel; nothing else is traced")
+	case !ok && !tracepointTypes[typ.Name]:
+		return nil
+	}
+	name := p.lastName()
+	if name == "" {
+		return nil // the caller reports what is missing, as for any module
+	}
+	if !ok {
+		return Errorf(p.text, typ.At, "'%s' is not a module: a tracepoint is named by itself after tp:", typ.Name).
+			WithHint("%s", tracepointHint(name))
+	}
+	return Errorf(p.text, typ.At, "'%s' is not a module: a function is named by itself, and ksnoop chooses how to attach to it", typ.Name).
+		WithHint("write %s%s; --attach %s forces that kind", name, probe.list, probe.attach)
+}
+
+// lastName returns the last of the names separated by colons that follow, or "" if
+// there is another token among them.
+func (p *parser) lastName() string {
+	for ahead := p.lexer; ; {
+		t, err := ahead.function()
+		if err != nil || t.kind != name || t.text == "return" {
+			return ""
+		}
+		if colon, err := ahead.next(); err != nil || !colon.is(":") {
+			return t.text
+		}
+	}
+}
+
+// tracepointHint returns a hint with the spec for a tracepoint. Where tracefs has
+// tracepoints for each system call, the kernel has only two, for all calls.
+func tracepointHint(name string) string {
+	call, ok := strings.CutPrefix(name, "sys_enter_")
+	if !ok {
+		return "write tp:" + name
+	}
+	amd64, here := SyscallNumber(call, "amd64")
+	arm64, there := SyscallNumber(call, "arm64")
+	switch {
+	case here && there && amd64 != arm64:
+		return fmt.Sprintf("write tp:sys_enter(id == %d), which is %s on amd64, or %d on arm64", amd64, call, arm64)
+	case here:
+		return fmt.Sprintf("write tp:sys_enter(id == %d), which is %s", amd64, call)
+	}
+	return "write tp:" + name
+}
+
+// formatHabits has formats of printf, bpftrace and gdb, with the equivalent formats
+// of specs.
+var formatHabits = map[string]string{
+	"hex": "x", "p": "x", "ptr": "x", "pointer": "x", "lx": "x", "llx": "x", "X": "x", "addr": "x",
+	"i": "d", "int": "d", "dec": "d", "ld": "d", "lld": "d", "uint": "u", "lu": "u", "llu": "u",
+	"s": "string", "str": "string", "kstr": "string", "ustr": "ustring", "user": "ustring", "char": "c", "chr": "c",
+	"sym": "symbol", "ksym": "symbol", "pS": "symbol", "a": "symbol", "ipv4": "ip4", "inet": "ip4", "ntop": "ip4",
+	"ipv6": "ip6", "inet6": "ip6", "macaddr": "mac", "ntohs": "be", "ntohl": "be", "bswap": "be", "be16": "be", "be32": "be", "be64": "be",
+}
+
+// functionHint returns a hint for a function of bpftrace or SystemTap that is written
+// around a value, or "" for other names.
+func functionHint(function string) string {
+	format := formatHabits[function]
+	switch {
+	case format == "string":
+		return "write name:string, or name:ustring for memory of the process"
+	case format != "" && len(function) > 2:
+		return "a format comes after the value: count:" + format
+	case slices.Contains([]string{"printf", "print", "printk", "trace_printk", "echo", "join"}, function):
+		return "values are shown by their names: vfs_read(count)"
+	case slices.Contains([]string{"strcmp", "strncmp", "strcontains", "strlen"}, function):
+		return "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""
+	case function == "sizeof" || function == "offsetof":
+		return "ksnoop info TYPE shows sizes and offsets"
+	case function == "kaddr" || function == "ksym":
+		return "a variable is named after @: @jiffies"
+	case function == "reg":
+		return "arguments have names, or are $arg1, $arg2 ..."
+	case aggregations[function] != "":
+		return "did you mean '" + aggregations[function] + "'?"
+	}
+	return ""
+}
+
+// commandHabits has the words before a function in gdb, perf and C.
+var commandHabits = map[string]bool{
+	"b": true, "br": true, "break": true, "tbreak": true, "hbreak": true, "print": true, "probe": true, "add": true, "call": true, "func": true,
+	"function": true, "int": true, "void": true, "long": true, "unsigned": true, "bool": true, "static": true, "struct": true, "ssize_t": true,
+}
+
+// comparisonHabits has words of shells and of trace-cmd for comparisons.
+var comparisonHabits = map[string]string{
+	"eq": "==", "is": "==", "equals": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "like": "~", "matches": "~", "contains": "~",
+}
+
+// registerHabits has the registers of arguments in gdb, perf and bpftrace.
+var registerHabits = map[string]string{
+	"rdi": "$arg1", "di": "$arg1", "rsi": "$arg2", "si": "$arg2", "rdx": "$arg3", "dx": "$arg3", "rcx": "$arg4", "cx": "$arg4", "r8": "$arg5", "r9": "$arg6",
+	"rax": "return", "ax": "return", "eax": "return", "x0": "$arg1", "x1": "$arg2", "x2": "$arg3", "x3": "$arg4", "x4": "$arg5", "x5": "$arg6",
+}
+
+// builtinHabit returns a hint for a word after $ in other tools, or "".
+func builtinHabit(word string) string {
+	switch {
+	case word == "ret" || word == "return" || word == "rv" || word == "result":
+		return "the return value is 'return'"
+	case registerHabits[word] == "return":
+		return "a function returns its value in this register: it is 'return'"
+	case registerHabits[word] != "":
+		return "the argument in this register has a name, or is " + registerHabits[word]
+	case word == "nsecs" || word == "elapsed" || word == "time" || word == "timestamp":
+		return "each event has its time; $duration is how long a call took"
+	}
+	return ""
+}
+
+// aggregations has other names of aggregates.
+var aggregations = map[string]string{
+	"average": "avg", "mean": "avg", "minimum": "min", "maximum": "max", "total": "sum", "stats": "avg",
+	"histogram": "hist", "hist_log": "hist", "hist_linear": "lhist", "quantize": "hist", "lquantize": "lhist",
+}
+
+// sizeHabits has other suffixes of sizes, with those of specs.
+var sizeHabits = map[string]string{
+	"kb": "k", "kB": "k", "KB": "K", "KiB": "K", "Ki": "K", "MB": "M", "MiB": "M", "Mi": "M", "GB": "G", "GiB": "G", "Gi": "G",
+	"g": "G", "TB": "T", "TiB": "T", "t": "T",
+}
+
+// isTimed reports whether the constant is a duration or is compared with one.
+func (p *parser) isTimed() bool {
+	if p.last == nil {
+		return true
+	}
+	b, ok := p.last.Value.(*Builtin)
+	return ok && b.Name.Name == "duration"
+}

@@ -1,0 +1,116 @@
+package spec
+
+import "strings"
+
+// ParseValues parses a list of values as it is in the parentheses of a spec. They are
+// not those of a call: they are read at any moment, so that nothing of a call can be
+// among them. The trace has no function. The error is always an [*Error].
+func ParseValues(text string) (*Trace, error) {
+	if len(text) > longest {
+		return nil, Errorf(text[:longest], Span{longest, longest}, "the values have %d bytes, the limit is %d", len(text), longest)
+	}
+	p := &parser{lexer: lexer{text: text}, values: true}
+	t := &Trace{Text: text, Values: true}
+	for {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		item, err := p.ofNoCall()
+		if err != nil {
+			return nil, err
+		}
+		t.Items = append(t.Items, item)
+		switch {
+		case p.tok.kind == end:
+			return t, nil
+		case !p.tok.is(","):
+			return nil, p.badAfterValue()
+		}
+	}
+}
+
+// ofNoCall parses a value that is read without a call.
+func (p *parser) ofNoCall() (*Item, error) {
+	if p.tok.kind == end {
+		return nil, Errorf(p.text, p.tok.at, "a value is missing").
+			WithHint("such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600")
+	}
+	item, err := p.item()
+	if err != nil {
+		return nil, err
+	}
+	if value := item.asValue(); value != nil {
+		item.Value, item.Pred = value, nil
+	}
+	if item.Pred != nil {
+		return nil, Errorf(p.text, item.Pred.OpAt, "a comparison, where values are shown").WithHint("leave it out")
+	}
+	item.Walk(func(e Expr) {
+		if err == nil {
+			err = p.ofCall(e)
+		}
+	})
+	return item, err
+}
+
+// ofCall returns an error for a value that belongs to a call.
+func (p *parser) ofCall(e Expr) error {
+	switch e := e.(type) {
+	case *Return, *After, *Diff:
+		return Errorf(p.text, e.Span(), "'%s' is of a call, and values are read without one", e).
+			WithHint("ksnoop trace shows calls")
+	case *Builtin:
+		if !WithoutCall(e.Name.Name) {
+			return Errorf(p.text, e.Span(), "'%s' is of a call, and values are read without one", e).
+				WithHint("without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu")
+		}
+	}
+	return nil
+}
+
+// WithoutCall reports whether a builtin is known at any moment, and not only at a call.
+func WithoutCall(builtin string) bool {
+	switch builtin {
+	case "retval", "duration", "kstack", "ustack":
+		return false
+	}
+	return !strings.HasPrefix(builtin, "arg")
+}
+
+// badAfterValue returns the error for an unexpected token after a value.
+func (p *parser) badAfterValue() error {
+	switch t := p.tok; {
+	case (t.is("->") || t.is(".") || t.is("[")) && p.castNumber():
+		return Errorf(p.text, t.at, "%s belongs to what the cast is of, which is a number", t).
+			WithHint("put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER")
+	case t.word("if"):
+		return Errorf(p.text, t.at, "a condition, where values are shown").WithHint("leave it out")
+	case t.is(")"):
+		return Errorf(p.text, t.at, "')' without '('")
+	case t.otherArithmetic():
+		return p.noArithmetic("','")
+	}
+	return p.unexpected("',' or the end")
+}
+
+// castNumber reports whether the latest value ends with a number that is cast.
+func (p *parser) castNumber() bool {
+	if p.last == nil {
+		return false
+	}
+	cast, ok := p.last.Value.(*Cast)
+	if !ok {
+		return false
+	}
+	_, ok = cast.X.(*Number)
+	return ok
+}
+
+// listText returns the items of t as they are written in a list.
+func (t *Trace) listText() string {
+	items := make([]string, len(t.Items))
+	for i, item := range t.Items {
+		items[i] = item.String()
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,66 @@
+package spec
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Values print themselves back.
+func TestParseValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"@jiffies":                              "@jiffies",
+		"(u64) @ jiffies_64:d,$task->mm":        "(u64)@jiffies_64:d, $task->mm",
+		"((struct file *)0xff80)->f_op[0..3]":   "((struct file *)0xff80)->f_op[0..3]",
+		"*(char**)(0x10 + 010)":                 "*(char **)(0x10 + 010)",
+		"((unsigned long[3])@avenrun)[0x1..2]":  "((unsigned long[3])@avenrun)[1..2]",
+		"(u64[3])@avenrun, (struct foo *[2])@x": "(u64[3])@avenrun, (struct foo *[2])@x",
+		"$task->flags & 3":                      "($task->flags & 3)",
+		"$task->flags & PF_KTHREAD":             "($task->flags & PF_KTHREAD)",
+		"1 + @x":                                "1 + @x",
+	} {
+		trace, err := ParseValues(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, trace.String())
+		again, err := ParseValues(want)
+		require.NoError(t, err, text)
+		require.Equal(t, want, again.String())
+	}
+}
+
+func TestRefuseValues(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"", "a value is missing\n  such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600"},
+		{"@a,", "a value is missing\n  @a,\n     ^\n  such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600"},
+		{"@a == 5", "a comparison, where values are shown\n  @a == 5\n     ^^\n  leave it out"},
+		{"@a if @b", "a condition, where values are shown\n  @a if @b\n     ^^\n  leave it out"},
+		{"@a)", "')' without '('\n  @a)\n    ^"},
+		{"return", "'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls"},
+		{"after(@a)", "'after(@a)' is of a call, and values are read without one\n  after(@a)\n  ^^^^^^^^^\n  ksnoop trace shows calls"},
+		{"@a + $arg1", "'$arg1' is of a call, and values are read without one\n  @a + $arg1\n       ^^^^^\n  without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu"},
+		{"0xffff888012345600", "expected a value, not '0xffff888012345600'\n  0xffff888012345600\n  ^^^^^^^^^^^^^^^^^^\n  an address with a cast is one: *(struct file *)0xffff888012345600"},
+		{"(struct file *)0xff00->f_op", "'->' belongs to what the cast is of, which is a number\n  (struct file *)0xff00->f_op\n                       ^^\n  put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER"},
+	} {
+		_, err := ParseValues(tc.text)
+		require.Error(t, err, tc.text)
+		require.Equal(t, tc.want, err.Error())
+	}
+}
+
+// What parses prints itself back, and no text makes the parser fail otherwise than by
+// an [*Error].
+func FuzzParseValues(f *testing.F) {
+	for _, text := range []string{"@a, (u64[3])@b:x", "*(struct a **)(0x10 + 8)", "((u8 *)0x1)[0..9]", "$task->a.b[1] & 3", "(a[3])*b", "return", "1..2"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		trace, err := ParseValues(text)
+		if err != nil {
+			require.IsType(t, &Error{}, err)
+			return
+		}
+		again, err := ParseValues(trace.String())
+		require.NoError(t, err, trace.String())
+		require.Equal(t, trace.String(), again.String())
+	})
+}

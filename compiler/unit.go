@@ -1,0 +1,212 @@
+package compiler
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+)
+
+// Names of the maps in a unit's collection.
+const (
+	EventsMap = "events" // ring buffer of records
+	CgroupMap = "cgroup" // array that holds the one cgroup to trace
+	RowMap    = "row"    // array of one element, in which the record of a row is put together, see RowStart
+)
+
+// DefaultMaxBytes is the number of bytes captured of a value by default: a
+// page.
+const DefaultMaxBytes = 4096
+
+// DefaultRingBytes is room for 10,000 small records, or 200 of a page. It
+// counts twice in the resident memory, because the kernel maps it twice in a
+// row.
+const DefaultRingBytes = 1 << 20
+
+// Options holds what a unit depends on besides the probes. The zero value traces
+// all processes.
+type Options struct {
+	Self uint32 // process whose calls, other than in interrupts, are never traced; 0 for none
+	PID  uint32 // trace only this process; 0 for all
+	TID  uint32 // trace only this thread; 0 for all
+	// Tree, if not nil, traces only a process and its descendants. PID is the
+	// process, or 0 for a process that ksnoop has yet to start.
+	Tree *Tasks
+	// Cgroup traces only threads in the cgroup whose directory is put into
+	// [CgroupMap], or in a cgroup below it.
+	Cgroup bool
+	// MaxBytes is the largest number of bytes captured of one value; 0 means
+	// [DefaultMaxBytes].
+	MaxBytes int
+	// RingBytes is the size of the ring buffer, a power of two and a multiple
+	// of the page size; 0 means [DefaultRingBytes].
+	RingBytes uint32
+	// CountCalls counts every call, see [Counters]. Calls of measured probes are
+	// always counted.
+	CountCalls bool
+	// Rate is how many events of each type may be recorded in a second of
+	// CLOCK_MONOTONIC, at most [MostRate]; 0 means any number. Of a chain, it is how
+	// many of its last calls are. It does not concern rows, watched memory, followed
+	// objects and what is measured.
+	Rate uint32
+	// Keys is the number of keys that a table of aggregates has room for; 0 means
+	// [DefaultKeys].
+	Keys int
+}
+
+// MostRate is the largest [Options].Rate.
+const MostRate = 1_000_000_000
+
+// Unit is a blueprint of everything to load and attach for a set of probes.
+type Unit struct {
+	Collection  *ebpf.CollectionSpec
+	Attachments []Attachment // in the order in which to attach
+	Events      []*EventType // by the number in a record's header
+	Tree        *Tree        // nil if processes are not followed
+	Hooks       []Hook       // to attach before Attachments
+	Counters    CounterLayout
+	CountsCalls bool // whether every call is counted, see [Options]
+	// Elements has the map indices of measured probes, see [Unit.Element].
+	Elements map[*Probe]int
+	Tables   []*TableLayout // one for each spec with aggregates
+}
+
+// CheckSize returns an error if the ring buffer, or a store, cannot hold the
+// record.
+func (ev *EventType) CheckSize(ring uint32) error {
+	name, l := ev.Probe.Func.Name, ev.Layout
+	switch {
+	case ev.Probe.Measure != NoMeasure:
+	case ev.Kind == RowEvent && l.Size > MostRow:
+		return fmt.Errorf("a row of iter:%s takes up to %d bytes, and the kernel passes on %d: record less, or lower --max-bytes", name, l.Size, MostRow)
+	case ev.Kind != RowEvent && l.Size+8 > int(ring):
+		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
+	}
+	for _, s := range l.Slots {
+		if s.Off+8 > MaxStore {
+			return fmt.Errorf("%s has %d values, more than fit in one record: name fewer", name, len(ev.Items))
+		}
+	}
+	return nil
+}
+
+// Probes returns the probes of the unit in their order.
+func (u *Unit) Probes() []*Probe {
+	var probes []*Probe
+	for _, ev := range u.Events {
+		of := []*Probe{ev.Probe}
+		if ev.Probe.Chain != nil && ev.Probe.Measure != NoMeasure { // the event is that of all levels
+			of = ev.Probe.Chain.Of
+		}
+		if n := len(probes); n == 0 || probes[n-1] != ev.Probe {
+			probes = append(probes, of...)
+		}
+	}
+	return probes
+}
+
+// Iterates reports whether the probes are iterators, whose rows are not in the ring
+// buffer.
+func (u *Unit) Iterates() bool { return len(u.Events) > 0 && u.Events[0].Kind == RowEvent }
+
+// Attachment puts one program on functions: on one, or with a [Kind.Multi] kind
+// on many at once.
+type Attachment struct {
+	Program string // name in Collection
+	Kind    Kind
+	Places  []Place
+	// Jumps has the names of the programs that Program jumps to, by their index
+	// in JumpMap: each place has its own. If there are none, Program is that of
+	// all places.
+	Jumps   []string
+	JumpMap string // name in Collection
+	// ReturnInstances is the number of concurrent calls to ask for, or 0 if the
+	// kernel sets no limit.
+	ReturnInstances int
+}
+
+// Place is one function or tracepoint to attach to.
+type Place struct {
+	Probe *Probe
+	// Symbol is the name to attach to.
+	Symbol string
+	// Addr is the address to attach to, or 0 to attach to the symbol.
+	Addr uint64
+	// Offset is the distance from that place in bytes, for kprobes.
+	Offset uint64
+	// Cookie is what bpf_get_attach_cookie returns in the program, for
+	// [Kind.Multi] kinds.
+	Cookie uint64
+	// Jump is the index of the place's program in [Attachment].Jumps.
+	Jump int
+}
+
+// ProgramAt returns the name of the program of a place.
+func (a Attachment) ProgramAt(p Place) string {
+	if len(a.Jumps) == 0 {
+		return a.Program
+	}
+	return a.Jumps[p.Jump]
+}
+
+// Programs returns the names of all programs of the attachment.
+func (a Attachment) Programs() []string { return append([]string{a.Program}, a.Jumps...) }
+
+// Order returns the rank in which to attach: 0 for return sides, 1 for the rest, 2 for
+// the beginnings of spans. The programs of a tracepoint run in the order in which
+// they are attached, so that a span that begins and ends at the same tracepoint ends
+// before the next one begins.
+func (a Attachment) Order() int {
+	if a.Places[0].Probe.Begins() {
+		return 2
+	}
+	switch a.Kind {
+	case Fexit, Kretprobe, KretprobeMulti:
+		return 0
+	}
+	return 1
+}
+
+// TreeMap maps the id of each process in a process tree to the address of its
+// signal_struct, which tells it from a later process with the same id.
+const TreeMap = "tree"
+
+// ForkTracepoint is the tracepoint at which processes are added to the tree.
+const ForkTracepoint = "sched_process_fork"
+
+// TreeRoom is the number of processes that a tree can have at once. All the
+// memory is allocated in advance, so that no process is left out for lack of
+// memory.
+const TreeRoom = 16384
+
+// Tree follows a process and its descendants.
+type Tree struct {
+	Root uint32 // the process at the root; 0 for one that ksnoop has yet to start
+	Self uint32 // ksnoop
+}
+
+// Hook puts a program that writes no records on a tracepoint.
+type Hook struct {
+	Program    string // name in Collection
+	Tracepoint string
+}
+
+// Tasks has the offsets of the members of struct task_struct that identify
+// processes.
+type Tasks struct {
+	PID, TGID int // ids of the thread and of its process
+	Signal    int // pointer to the signal_struct that the threads of a process share
+}
+
+// FindTasks looks up the offsets in the types of a kernel.
+func FindTasks(kernel *btf.Spec) (*Tasks, error) {
+	t := &Tasks{}
+	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {
+		at, ok := MemberOffset(kernel, "task_struct", name)
+		if !ok {
+			return nil, fmt.Errorf("follow processes: struct task_struct of this kernel has no member %s", name)
+		}
+		*off = at
+	}
+	return t, nil
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package e2e
+
+import (
+	"cmp"
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	casts     = flag.Int("casts", 0, "how many random specs with casts each kernel verifies, in every attach kind; 0: 100, or 2000 with -long")
+	castsSeed = flag.Uint64("casts-seed", 1, "what they are made of")
+)
+
+// A castSpec is a spec with the measure for its calls.
+type castSpec struct {
+	trace   *spec.Trace
+	measure compiler.Measure
+}
+
+func (s castSpec) wishes(attach compiler.Kind) resolve.Wishes {
+	return resolve.Wishes{Attach: attach, Measures: map[*spec.Trace]compiler.Measure{s.trace: s.measure}}
+}
+
+// testCasts checks that the verifier accepts every valid spec, whatever its
+// values are cast to, in every attach kind.
+func testCasts(t *testing.T, k *kernel) {
+	target := k.target()
+	target.Features.Preemptible = false // otherwise fentry would not be chosen for all
+	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(100, 2000)))
+	logCasts(t, specs)
+	for _, attach := range append(k.kinds(t), "") {
+		name := string(attach)
+		if attach == "" {
+			name = "any"
+		}
+		t.Run(name, func(t *testing.T) { k.loadCasts(t, target, attach, specs) })
+	}
+}
+
+// castSpecs returns n specs that can be traced.
+func (k *kernel) castSpecs(t *testing.T, target *compiler.Target, n int) (specs []castSpec) {
+	c := &caster{rnd: rand.New(rand.NewPCG(*castsSeed, 1)), target: target, functions: k.functions(t)}
+	for typ, err := range k.Types().All() {
+		require.NoError(t, err)
+		if td, ok := typ.(*btf.Typedef); ok && strings.HasPrefix(td.Name, "btf_trace_") {
+			c.tracepoints = append(c.tracepoints, strings.TrimPrefix(td.Name, "btf_trace_"))
+		}
+	}
+	slices.Sort(c.tracepoints)
+	for written := 1; len(specs) < n; written++ {
+		text, measure := c.spec()
+		if trace, err := kprobe.ParseAny(text); err == nil {
+			s := castSpec{trace, measure}
+			if _, err := resolve.All([]*spec.Trace{trace}, target, s.wishes("")); err == nil {
+				specs = append(specs, s)
+			}
+		}
+		require.Less(t, written, 100*(len(specs)+10), "hardly any of the specs has a meaning: %s", text)
+	}
+	return specs
+}
+
+// logCasts logs how many of the specs have what a few need.
+func logCasts(t *testing.T, specs []castSpec) {
+	tables, spans, paths := 0, 0, 0
+	for _, s := range specs {
+		if len(s.trace.Aggregates()) > 0 {
+			tables++
+		}
+		if s.trace.Ending != nil {
+			spans++
+		}
+		if strings.Contains(s.trace.Text, ":path") {
+			paths++
+		}
+	}
+	t.Logf("%d specs with aggregates, %d spans, %d with paths", tables, spans, paths)
+	require.NotZero(t, tables)
+	require.NotZero(t, spans)
+	require.NotZero(t, paths)
+}
+
+// loadCasts loads the specs that an attach kind can trace. An empty kind stands
+// for the specs that use a kind that a user cannot choose.
+func (k *kernel) loadCasts(t *testing.T, target *compiler.Target, attach compiler.Kind, specs []castSpec) {
+	n, kinds := 0, map[compiler.Kind]int{}
+	for some := range slices.Chunk(specs, 20) {
+		var probes []*compiler.Probe
+		for _, s := range some {
+			plan, err := resolve.All([]*spec.Trace{s.trace}, target, s.wishes(attach))
+			if err != nil || attach == "" && plan.Probes[0].Attach.Entry != compiler.TpBTF || attach != "" && plan.Probes[0].Attach.Entry != attach {
+				continue
+			}
+			probes = append(probes, plan.Probes...)
+		}
+		if len(probes) == 0 {
+			continue
+		}
+		n += len(probes)
+		for _, p := range probes {
+			kinds[p.Attach.Entry]++
+		}
+		if err := k.loadSmall(probes...); err != nil {
+			for _, p := range probes {
+				if err := k.loadSmall(p); err != nil {
+					t.Errorf("%s, measured as %v: %v", p.Trace.Text, p.Measure, refusal(err))
+				}
+			}
+		}
+	}
+	t.Logf("%d specs: %v", n, kinds)
+	require.NotZero(t, n)
+}
+
+// loadSmall loads probes with small maps, so that the verifier checks them.
+func (k *kernel) loadSmall(probes ...*compiler.Probe) error {
+	unit, err := codegen.Compile(probes, compiler.Options{
+		Self: 1, RingBytes: 1 << 16, MaxBytes: 64, CountCalls: true, Keys: 16,
+	})
+	if err != nil {
+		return err
+	}
+	session, err := runtime.Load(unit, k.Kernel)
+	if err != nil {
+		return err
+	}
+	return session.Close()
+}

@@ -1,0 +1,29 @@
+//go:build linux
+
+// Command commands holds the programs that scripts, pages and tests run in the
+// guest, in one binary: as, confine, jq, traffic and tty. Its file name selects
+// the program. The test binary could do this as well, but it takes a tenth of a
+// second to start in the guest, because of its size.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ksnoop/ksnoop/e2e/as"
+	"github.com/ksnoop/ksnoop/e2e/confine"
+	"github.com/ksnoop/ksnoop/e2e/jq"
+	"github.com/ksnoop/ksnoop/e2e/traffic"
+	"github.com/ksnoop/ksnoop/e2e/tty"
+)
+
+func main() {
+	programs := map[string]func(){"as": as.Main, "confine": confine.Main, "jq": jq.Main, "traffic": traffic.Main, "tty": tty.Main}
+	run, ok := programs[filepath.Base(os.Args[0])]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "%s: no such program\n", os.Args[0])
+		os.Exit(127)
+	}
+	run()
+}

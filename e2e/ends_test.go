@@ -1,0 +1,210 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// endless lists specs that keep values of calls in which threads are killed:
+// few values, and more than fits into a thread's slot.
+var endless = []string{
+	`get_signal($comm == "victim", ksig->sig, return, $duration)`,
+	`get_signal($comm == "victim", ksig, $kstack, after(ksig->sig), diff(ksig), return)`,
+}
+
+// testEnds checks that a thread that ends inside a call leaves nothing behind,
+// and that a later call at the same place of a stack is not taken for its call.
+// With -long it kills 200,000 threads, each inside calls of all tracers at once.
+func testEnds(t *testing.T, k *kernel) {
+	each := rounds(500, 2000) // threads of one process
+	killed := rounds(4*each, 200_000)
+	f := k.target().Features
+	pairs, chains := map[string]*tracer{}, map[string]*tracer{}
+	for _, attach := range k.kinds(t) {
+		if attach == compiler.Fentry && f.Preemptible {
+			continue // refused, see testPairing
+		}
+		for _, spec := range endless {
+			pairs[fmt.Sprintf("%s by %s", spec, attach)] = k.trace(t, attach, compiler.Options{RingBytes: 1 << 16}, spec) // for no events
+		}
+		if attach == compiler.KprobeMulti && !f.ReturnsUnlimited {
+			continue // refused, see testChain
+		}
+		wishes := resolve.Wishes{Attach: attach, Chain: true}
+		chains[string(attach)] = k.measure(t, wishes, compiler.Options{},
+			measured{`get_signal($comm == "victim")`, compiler.Calls}, measured{"exit_mm_release", compiler.Calls})
+	}
+	durations := k.measure(t, resolve.Wishes{}, compiler.Options{}, measured{`get_signal if $comm == "victim"`, compiler.Durations})
+	start := time.Now()
+	for range killed / each {
+		makeTraffic(t, "killed", "-n", fmt.Sprint(each), "victim")
+		makeTraffic(t, "signalled", "-n", "50")
+	}
+	requireForgotten(t)
+	t.Logf("%d threads killed in %v, %d pairs, %d stacks", killed, time.Since(start).Round(time.Second), len(pairs), len(chains))
+	for name, tr := range pairs {
+		tr.events(t, func(ev *runtime.Event) { t.Errorf("%s: thread %d, %s, has returned", name, ev.TID, ev.Comm) })
+		require.Equal(t, compiler.Counters{}, tr.counters(t), name)
+	}
+	for name, tr := range chains {
+		c := tr.measured(t)[0].Counters
+		require.LessOrEqual(t, c.Matched, uint64(killed))
+		matched := uint64(killed)
+		if missed := tr.missed(t); missed > 0 { // the kernel follows few calls at once
+			t.Logf("a stack by %s: %d missed", name, missed)
+			matched = c.Matched
+		}
+		require.Equal(t, []uint64{matched, 0, 0}, []uint64{c.Matched, c.NoRoom, c.Unpaired}, "a stack by %s", name)
+	}
+	c := durations.measured(t)[0].Counters
+	require.Equal(t, []uint64{0, 0, 0}, []uint64{c.Matched, c.NoRoom, c.Unpaired})
+}
+
+// testNoRoom checks that calls without room are counted, on every kernel and in
+// every kind, and that the other calls are shown.
+func testNoRoom(t *testing.T, k *kernel) {
+	for _, attach := range k.kinds(t) {
+		if attach == compiler.Fentry && k.target().Features.Preemptible {
+			continue // refused, see testPairing
+		}
+		for name, spec := range map[string]string{
+			"thread": "vfs_read(count == 1234, file->f_flags, return)",
+			"large":  "vfs_read(count == 1234, file->f_path.dentry->d_name.name:string, return)",
+		} {
+			t.Run(fmt.Sprintf("%s/%s", name, attach), func(t *testing.T) { testNoRoomFor(t, k, attach, spec) })
+		}
+	}
+}
+
+// testNoRoomFor leaves room for the calls of one of three threads, or for one
+// of three calls at a time.
+func testNoRoomFor(t *testing.T, k *kernel, attach compiler.Kind, spec string) {
+	const readers, reads = 3, 200
+	unit := k.unit(t, resolve.Wishes{Attach: attach}, compiler.Options{}, spec)
+	large := false
+	for name, m := range unit.Collection.Maps {
+		if strings.HasPrefix(name, "calls") {
+			m.MaxEntries, large = 1, true
+		}
+	}
+	unit.Collection.Maps[compiler.EventsMap].MaxEntries = 4 << 20
+	require.Equal(t, strings.HasSuffix(t.Name(), "large/"+string(attach)), large)
+	if !large {
+		unit.Collection.Maps["overflow"].MaxEntries = 1
+	}
+	session, err := runtime.Load(unit, k.Kernel)
+	require.NoError(t, err, "%+v", refusal(err))
+	t.Cleanup(func() { session.Close() })
+	_, err = session.Attach()
+	require.NoError(t, err)
+	tr := &tracer{session}
+
+	var pipes [readers][2]int
+	for i := range pipes {
+		require.NoError(t, unix.Pipe2(pipes[i][:], 0))
+		defer unix.Close(pipes[i][0])
+		defer unix.Close(pipes[i][1])
+	}
+	var ended sync.WaitGroup
+	ended.Add(readers + 1)
+	threads(t, readers+1, func(i int) error {
+		defer func() { // the room of a thread that ends goes to others
+			ended.Done()
+			ended.Wait()
+		}()
+		b := make([]byte, 1234)
+		for range reads {
+			for j := range pipes {
+				var err error
+				if i == readers {
+					_, err = unix.Write(pipes[j][1], b)
+				} else if i == j {
+					_, err = unix.Read(pipes[j][0], b)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	shown := map[int]int{}
+	tr.events(t, func(ev *runtime.Event) { shown[thread(ev)]++ })
+	c, missed, all := tr.counters(t), tr.missed(t), 0
+	for _, n := range shown {
+		all += n
+	}
+	require.NotZero(t, all)
+	if missed == 0 && !large {
+		require.Equal(t, reads, all)
+		require.Len(t, shown, 1)
+	}
+	if missed == 0 {
+		require.Equal(t, compiler.Counters{NoRoom: uint64(readers*reads - all)}, c)
+	}
+	t.Logf("%d of %d calls kept, %d missed", all, readers*reads, missed)
+}
+
+// makeTraffic runs the command traffic.
+func makeTraffic(t *testing.T, args ...string) {
+	out, err := exec.Command("traffic", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// requireForgotten waits until the kernel has freed the threads that have
+// ended, and no map keeps calls.
+func requireForgotten(t *testing.T) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		kept := keptCalls(t)
+		if len(kept) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left over: %v", kept)
+		}
+	}
+}
+
+// keptCalls lists the maps of kept calls that are not empty, of all tracers.
+func keptCalls(t *testing.T) (kept []string) {
+	for id := ebpf.MapID(0); ; {
+		var err error
+		id, err = ebpf.MapGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			return kept
+		}
+		require.NoError(t, err)
+		m, err := ebpf.NewMapFromID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		require.NoError(t, err)
+		info, err := m.Info()
+		require.NoError(t, err)
+		if m.Type() == ebpf.Hash && (info.Name == "overflow" || strings.HasPrefix(info.Name, "calls")) {
+			n, key := 0, make([]byte, m.KeySize())
+			for err := m.NextKey(nil, key); err == nil; err = m.NextKey(key, key) {
+				n++
+			}
+			if n > 0 {
+				kept = append(kept, fmt.Sprintf("%d in %s", n, info.Name))
+			}
+		}
+		m.Close()
+	}
+}

@@ -1,0 +1,95 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/e2e/bench"
+)
+
+// The upper bounds for the process of ksnoop record: instructions for each event of a
+// flood, and what part that is of what trace takes to print them.
+const (
+	mostRecorded   = 1500
+	recordedOfText = 0.25
+)
+
+// inFlood returns the instructions that trace takes to print an event of a flood, and
+// record to write its record, with what the kernel does for them.
+func inFlood(t *testing.T, c *benchCase, call func()) (printed, recorded float64) {
+	printed = drained(t, ours(c), call)
+	file := filepath.Join(t.TempDir(), "recording")
+	i := ours(c)
+	i.args = append([]string{"record", "-w", file}, i.args[1:]...)
+	recorded = drained(t, i, call)
+	replayed, err := exec.Command("/bin/ksnoop", "replay", "-o", "json", file).Output()
+	require.NoError(t, err)
+	require.Equal(t, 2*recordedCalls, strings.Count(string(replayed), `{"type":"event"`), "all are in the file")
+	return printed, recorded
+}
+
+// recordedCalls is the number of calls of a flood, for whose records the ring buffer has
+// room.
+const recordedCalls = 20_000
+
+// drained returns the instructions of a tracer's process for each event of a flood,
+// which has come while it was stopped.
+func drained(t *testing.T, i invocation, call func()) (each float64) {
+	s := i.start(t)
+	require.NoError(t, s.attached())
+	for range 2 { // the first flood touches memory for the first time
+		s.pause()
+		before := s.instructions()
+		for range recordedCalls {
+			call()
+		}
+		s.cmd.Process.Signal(unix.SIGCONT)
+		s.rest()
+		each = float64(s.instructions()-before) / recordedCalls
+	}
+	_, err := s.stop()
+	require.NoError(t, err)
+	require.NotRegexp(t, lost, s.stderr.String())
+	return each
+}
+
+// rest waits until the tracer does next to nothing for longer than record keeps what it
+// has not written yet.
+func (s *subject) rest() {
+	const little, unwritten = 1e6, 1500 * time.Millisecond
+	for range restless {
+		before := s.instructions()
+		nap(unwritten)
+		if s.instructions()-before < little {
+			return
+		}
+	}
+	s.busy = true
+}
+
+// testRecordCosts bounds what ksnoop record does with an event of a flood.
+func testRecordCosts(t *testing.T, m *meter) {
+	if !bounded() {
+		return
+	}
+	printed, recorded := inFlood(t, &scalarCase, m.call)
+	t.Logf("flood: %.0f to record an event, %.0f to print it", recorded, printed)
+	if recorded > mostRecorded || recorded > recordedOfText*printed {
+		t.Errorf("flood: more than %d to record an event, or more than %.0f %% of printing it", mostRecorded, 100*recordedOfText)
+	}
+}
+
+// record prints what recording an event of a flood costs.
+func (b *benchmark) record(t *testing.T, c benchCase) {
+	printed, recorded := inFlood(t, &c, b.calls[c.call])
+	b.row(t, bench.Row{Name: "record/" + c.name, Unit: "per event", Ours: recorded, Note: fmt.Sprintf("in a flood; printing it takes %.0f", printed)})
+}

@@ -1,0 +1,170 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/link"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// SessionCounts has all counts of a session: what happened to its calls.
+type SessionCounts struct {
+	Events []Counts // one for each event type of the unit
+	Missed []Missed
+	// Unfollowed counts the processes of the process tree that are not traced.
+	Unfollowed uint64
+}
+
+// Counts returns what has been counted so far.
+func (s *Session) Counts() (c SessionCounts, err error) {
+	if c.Events, err = s.EventCounts(); err != nil {
+		return c, err
+	}
+	if c.Missed, err = s.Missed(); err != nil {
+		return c, err
+	}
+	c.Unfollowed, err = s.Unfollowed()
+	return c, err
+}
+
+// Lost returns the number of calls, events and processes that should have been
+// shown but were not, because there was no room, the kernel skipped them, or a
+// value in a condition could not be read.
+func (c SessionCounts) Lost() uint64 {
+	n := c.Unfollowed
+	for _, t := range c.Events {
+		n += t.Lost + t.NoRoom + t.Unreadable + t.Unpaired
+	}
+	for _, m := range c.Missed {
+		n += m.N
+	}
+	return n
+}
+
+// Counts has what was counted of the calls for one event type, as far as programs
+// saw them. If the unit was compiled with [compiler.Options].CountCalls, Matched =
+// Delivered + Unread + Lost + Limited once the session has been stopped and read to the end.
+type Counts struct {
+	*compiler.EventType
+	compiler.Counters
+	Delivered uint64 // records read
+	Unread    uint64 // records discarded, see [Session.Discard]
+}
+
+// EventCounts returns what has been counted so far for each event type of the unit,
+// summed over the CPUs. It makes no system call, so that no program misses a call
+// because of it.
+func (s *Session) EventCounts() ([]Counts, error) {
+	all := make([]Counts, len(s.unit.Events))
+	err := s.counters.use(func(load func(off int) uint64) {
+		for i, ev := range s.unit.Events {
+			all[i] = Counts{EventType: ev, Counters: s.unit.Counters.Read(ev, load), Delivered: s.delivered[i].Load(), Unread: s.unread[i]}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Missed counts the calls that the kernel did not show to a program.
+type Missed struct {
+	Kind compiler.Kind
+	// Probes are the probes that share the program. Which of their functions
+	// were called is not known.
+	Probes []*compiler.Probe
+	N      uint64
+	// Uncounted reports that this kernel does not count misses (kprobes before
+	// 6.7), so that N means nothing.
+	Uncounted bool
+}
+
+// Missed returns what each program missed from its attachment until
+// [Session.Close]. Calls are missed when a program runs on the CPU already
+// (recursion_misses of bpf_prog_info), and when the kernel has no room for one
+// more call whose return it must catch (missed of bpf_link_info).
+func (s *Session) Missed() ([]Missed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Missed
+	programs := map[string]int{} // index in all
+	counted := s.kernel.CountsMissed()
+	for _, at := range s.attached {
+		m, err := missedBy(at, counted)
+		if err != nil {
+			return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
+		}
+		i, shared := programs[at.Program]
+		if !shared {
+			i = len(all)
+			programs[at.Program] = i
+			all = append(all, Missed{Kind: at.Kind})
+			stats, err := s.coll.Programs[at.Program].Stats()
+			if err != nil {
+				return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
+			}
+			m.N += stats.RecursionMisses
+			if at.Kind == compiler.Breakpoint {
+				n, err := s.missedWrites(at)
+				if err != nil {
+					return nil, err
+				}
+				m.N += n
+			}
+		}
+		all[i].add(m, at.Places)
+	}
+	return all, nil
+}
+
+func (m *Missed) add(n Missed, places []compiler.Place) {
+	m.N += n.N
+	m.Uncounted = m.Uncounted || n.Uncounted
+	for _, p := range places {
+		if !slices.Contains(m.Probes, p.Probe) {
+			m.Probes = append(m.Probes, p.Probe)
+		}
+	}
+}
+
+// CountsMissed reports whether the kernel counts the misses of links: missed of
+// bpf_link_info (6.7).
+func (k *Kernel) CountsMissed() bool { return hasMember(k.types, "bpf_link_info", "missed") }
+
+// missedBy returns the calls that a link missed, besides those that its program
+// counts. counted is whether the kernel counts the misses of links.
+func missedBy(at *attached, counted bool) (m Missed, err error) {
+	probe := at.Kind.Multi() || at.Kind == compiler.Kprobe || at.Kind == compiler.Kretprobe
+	switch {
+	case at.Kind == compiler.Breakpoint:
+		// See missedWrites.
+	case !probe:
+		// The program counts its misses. Before 5.12 programs do not count, but
+		// there trampolines skip nothing: they have no guard against recursion
+		// (ca06f55b9002).
+	case counted:
+		m.N, err = linkMissed(at.link)
+	case at.group != "":
+		m.N, err = profileMissed(at.group)
+	default:
+		m.Uncounted = true
+	}
+	return m, err
+}
+
+func linkMissed(l link.Link) (uint64, error) {
+	info, err := l.Info()
+	if err != nil {
+		return 0, err
+	}
+	if multi := info.KprobeMulti(); multi != nil {
+		return multi.Missed, nil
+	}
+	if perf := info.PerfEvent(); perf != nil && perf.Kprobe() != nil {
+		return perf.Kprobe().Missed, nil
+	}
+	return 0, errors.New("the link does not tell")
+}

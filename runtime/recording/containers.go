@@ -1,0 +1,29 @@
+package recording
+
+import "github.com/ksnoop/ksnoop/runtime/cgroup"
+
+// Containers are the containers of cgroups in a recording. The zero value has none.
+type Containers struct {
+	known map[uint64]cgroup.Container
+}
+
+// mostContainers is the number of cgroups whose containers are remembered. After that,
+// all are forgotten: by who writes a recording and by who reads it, at the same one.
+const mostContainers = 1 << 16
+
+// Of returns the container that a cgroup is in.
+func (c *Containers) Of(id uint64) (cgroup.Container, bool) {
+	k, ok := c.known[id]
+	return k, ok
+}
+
+// Add remembers a container.
+func (c *Containers) Add(k Container) {
+	if len(c.known) >= mostContainers {
+		clear(c.known)
+	}
+	if c.known == nil {
+		c.known = map[uint64]cgroup.Container{}
+	}
+	c.known[k.Cgroup] = k.Container
+}

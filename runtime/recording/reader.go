@@ -1,0 +1,186 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// Reader reads a recording.
+type Reader struct {
+	Origin
+	Unit *compiler.Unit // what decodes and shows the records; it cannot be loaded
+	// Symbols, unless nil, is called with all symbols that are known so far, before
+	// the records that refer to them.
+	Symbols func(*kallsyms.Table)
+
+	blocks  blocks
+	content []byte // entries of the block that are not read yet
+	lines   []byte // of all symbols
+	ended   bool
+}
+
+// ErrNoEnd is returned by [Reader.Next] at the end of a file that was not ended: what
+// came later is missing.
+var ErrNoEnd = errors.New("the recording has no end: it goes on, or its process was killed, or the disk was full")
+
+// DamageError is the reason why the rest of a file cannot be read. All before was.
+type DamageError struct {
+	At     int64 // offset of the block
+	Reason error
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: %s", e.At, e.Reason)
+}
+
+func (e *DamageError) Unwrap() error { return e.Reason }
+
+// NewReader reads the beginning of a recording.
+func NewReader(r io.Reader) (*Reader, error) {
+	head := make([]byte, len(magic))
+	n, err := io.ReadFull(r, head)
+	last := len(magic) - 1
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, err
+	case n == 0:
+		return nil, errors.New("it is empty: nothing was recorded, or its file system was full")
+	case n < len(magic) && strings.HasPrefix(magic, string(head[:n])):
+		return nil, fmt.Errorf("it ends after %d bytes, before its first block", n)
+	case n < len(magic) || string(head[:last]) != magic[:last]:
+		return nil, errors.New("it is not a recording of ksnoop record")
+	case head[last] != magic[last]:
+		return nil, fmt.Errorf("its format has version %d, and this ksnoop reads version %d: use a ksnoop of the same version as the one that recorded", head[last], magic[last])
+	}
+	f := &Reader{blocks: blocks{r: r, at: int64(len(magic))}}
+	if f.content, err = f.blocks.next(); err == io.EOF {
+		err = errCut
+	}
+	if err != nil {
+		return nil, f.damaged(err)
+	}
+	k, content, err := f.entry()
+	if err == nil && k != originEntry {
+		err = errContent
+	}
+	if err != nil {
+		return nil, f.damaged(err)
+	}
+	c := &codec{buf: content, reading: true}
+	if c.origin(&f.Origin); c.err != nil {
+		return nil, f.damaged(c.err)
+	}
+	if f.Unit, err = readUnit(c.buf); err != nil {
+		return nil, f.damaged(err)
+	}
+	return f, nil
+}
+
+func (f *Reader) damaged(err error) error { return &DamageError{f.blocks.at, err} }
+
+// entry reads the next entry of the block.
+func (f *Reader) entry() (kind, []byte, error) {
+	c := &codec{buf: f.content, reading: true}
+	var k kind
+	var content []byte
+	number(c, &k)
+	c.bytes(&content)
+	f.content = c.buf
+	return k, content, c.err
+}
+
+// Next returns the next item. After the last one it returns io.EOF, or an error that
+// says why there are no more: [ErrNoEnd], or a [*DamageError].
+func (f *Reader) Next() (Item, error) {
+	for {
+		if f.ended {
+			return Item{}, io.EOF
+		}
+		if len(f.content) == 0 {
+			var err error
+			if f.content, err = f.blocks.next(); err == io.EOF {
+				return Item{}, ErrNoEnd
+			} else if err != nil {
+				return Item{}, f.damaged(err)
+			}
+			continue
+		}
+		k, content, err := f.entry()
+		if err != nil {
+			return Item{}, f.damaged(err)
+		}
+		if k == symbolsEntry {
+			if err := f.symbols(content); err != nil {
+				return Item{}, f.damaged(err)
+			}
+			continue
+		}
+		item, err := f.item(k, content)
+		if err != nil {
+			return Item{}, f.damaged(err)
+		}
+		return item, nil
+	}
+}
+
+func (f *Reader) item(k kind, content []byte) (item Item, err error) {
+	c := &codec{buf: content, reading: true}
+	switch k {
+	case recordEntry:
+		return Item{Record: content}, nil
+	case clockEntry:
+		item.Clock = &Clock{}
+		c.clock(item.Clock)
+	case lossEntry:
+		item.Loss = &Loss{}
+		c.loss(item.Loss, f.Unit)
+	case tableEntry:
+		item.Table = &runtime.Table{}
+		c.table(item.Table, -1, f.Unit)
+	case endEntry:
+		f.ended = true
+		item.End = &runtime.SessionCounts{}
+		c.end(item.End, f.Unit)
+	case frameEntry:
+		item.Frame = &Frame{}
+		c.frame(item.Frame)
+	case containerEntry:
+		item.Container = &Container{}
+		c.container(item.Container)
+	case againEntry:
+		item.Again = true
+	case continuedEntry:
+		f.ended, item.Next = true, true
+	default:
+		return item, fmt.Errorf("there is an entry of kind %d", k)
+	}
+	if c.err == nil && len(c.buf) > 0 {
+		c.fail()
+	}
+	return item, c.err
+}
+
+// mostSymbols is the largest size of all symbols in bytes that is accepted. Those of a
+// kernel take 10 MB.
+const mostSymbols = 64 << 20
+
+func (f *Reader) symbols(lines []byte) error {
+	if f.lines = append(f.lines, lines...); len(f.lines) > mostSymbols {
+		return errContent
+	}
+	table, err := kallsyms.Read(bytes.NewReader(f.lines), nil)
+	if err != nil {
+		return err
+	}
+	if f.Symbols != nil {
+		f.Symbols(table)
+	}
+	return nil
+}

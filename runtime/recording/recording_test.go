@@ -1,0 +1,174 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/binary"
+	"reflect"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// TestPart verifies that values look the same by the types of a recording, and that
+// what pointers point to is not among these.
+func TestPart(t *testing.T) {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
+	far := &btf.Struct{Name: "far", Size: 4, Members: []btf.Member{{Name: "a_secret", Type: integer}}}
+	node := &btf.Struct{Name: "node", Size: 64}
+	word := &btf.Typedef{Name: "word_t", Type: integer}
+	colour := &btf.Enum{Name: "colour", Size: 4, Values: []btf.EnumValue{{Name: "RED", Value: 1}}}
+	node.Members = []btf.Member{
+		{Name: "next", Type: &btf.Pointer{Target: node}},
+		{Name: "far", Type: &btf.Const{Type: &btf.Pointer{Target: &btf.Const{Type: &btf.Pointer{Target: far}}}}, Offset: 64},
+		{Name: "run", Type: &btf.Pointer{Target: &btf.FuncProto{Return: word, Params: []btf.FuncParam{{Name: "x", Type: far}}}}, Offset: 128},
+		{Name: "name", Type: &btf.Array{Index: integer, Type: char, Nelems: 8}, Offset: 192},
+		{Name: "word", Type: &btf.Volatile{Type: word}, Offset: 256},
+		{Name: "colour", Type: colour, Offset: 288},
+		{Name: "bits", Type: integer, Offset: 320, BitfieldSize: 3},
+		{Type: &btf.Union{Size: 8, Members: []btf.Member{{Name: "u", Type: integer}, {Name: "p", Type: &btf.Pointer{Target: &btf.Void{}}}}}, Offset: 384},
+		{Name: "list", Type: &btf.Array{Index: integer, Type: &btf.Struct{Name: "pair", Size: 4, Members: []btf.Member{{Name: "a", Type: char}, {Name: "b", Type: char, Offset: 8}}}, Nelems: 2}, Offset: 448},
+	}
+	data := []byte("12345678abcdefgh\x01\x00\x00\x00\x00\xff\xff\xffeth0\x00\x00\x00\x00\x05\x00\x00\x00\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x03\x04\x00\x00")
+	p, err := newPart()
+	require.NoError(t, err)
+	id, err := p.id(node)
+	require.NoError(t, err)
+	again, err := p.id(node)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	raw, err := p.raw()
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "a_secret")
+	all, err := readTypes(raw)
+	require.NoError(t, err)
+	for _, o := range []btfdump.Options{{EmitStrings: true, Indent: " "}, {Compact: true, EmitZeroes: true}} {
+		want, err := btfdump.New(node, o)
+		require.NoError(t, err)
+		got, err := btfdump.New(all[id], o)
+		require.NoError(t, err)
+		require.Equal(t, string(want.AppendText(nil, data)), string(got.AppendText(nil, data)))
+		require.Equal(t, string(want.AppendJSON(nil, data)), string(got.AppendJSON(nil, data)))
+	}
+}
+
+// TestNames verifies that the symbols in a recording say the same as all symbols, of
+// each address that a record has, wherever it is.
+func TestNames(t *testing.T) {
+	const lines = `ffffffff81000000 T _stext
+ffffffff81000000 T first
+ffffffff81000010 t second
+ffffffff81000020 t third
+ffffffff81000040 T _etext
+ffffffff82000000 D data
+ffffffffc0000000 t init	[mod]
+ffffffffc0000040 t exit	[mod]
+ffffffffc0000080 t exit	[two]
+`
+	whole, err := kallsyms.Read(bytes.NewReader([]byte(lines)), nil)
+	require.NoError(t, err)
+	for base := uint64(0xffffffff80fffff0); base < 0xffffffffc0000100; base += 8 {
+		if base == 0xffffffff81000100 {
+			base = 0xffffffff81fffff0
+		}
+		if base == 0xffffffff82000100 {
+			base = 0xffffffffbffffff0
+		}
+		for pad := range 3 {
+			n := newNames(whole, "amd64")
+			n.in(append(binary.LittleEndian.AppendUint64(make([]byte, pad), base), 0xff, 0xff, 0))
+			part, err := kallsyms.Read(bytes.NewReader(n.lines), nil)
+			require.NoError(t, err)
+			for _, addr := range []uint64{base, base - 1} {
+				want, wantOff, wantOK := whole.At(addr)
+				got, off, ok := part.At(addr)
+				require.Equal(t, wantOK, ok, "%#x", addr)
+				if ok {
+					require.Equal(t, want.Name, got.Name)
+					require.Equal(t, want.Module, got.Module)
+					require.Equal(t, wantOff, off)
+					require.Equal(t, whole.Size(want), part.Size(got), "%#x", addr)
+				}
+			}
+		}
+	}
+}
+
+// TestMemory verifies that lists of a few bytes do not take much memory.
+func TestMemory(t *testing.T) {
+	c := &codec{buf: binary.AppendUvarint(nil, 1<<20), reading: true}
+	c.buf = append(c.buf, make([]byte, 1<<20)...)
+	var list [][1 << 10]byte
+	each(c, &list, func(*[1 << 10]byte) { c.buf = c.buf[1:] })
+	require.ErrorIs(t, c.err, errContent)
+	require.LessOrEqual(t, len(list), mostTaken>>10)
+}
+
+// discard counts what is written.
+type discard int64
+
+func (d *discard) Write(p []byte) (int, error) {
+	*d += discard(len(p))
+	return len(p), nil
+}
+
+// BenchmarkRecord measures what a record of a number costs besides reading it from the
+// ring buffer.
+func BenchmarkRecord(b *testing.B) {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	v := &compiler.Value{Name: "n", Type: integer, Scalar: &compiler.Scalar{Size: 4, Signed: true}}
+	ev := &compiler.EventType{
+		Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}, Kind: compiler.EntryEvent, Items: []*compiler.Value{v},
+		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
+	}
+	symbols, err := kallsyms.Read(bytes.NewReader([]byte("ffffffff81000000 T f\n")), nil)
+	require.NoError(b, err)
+	var to discard
+	w, err := NewWriter(&to, &compiler.Unit{Events: []*compiler.EventType{ev}}, Origin{}, symbols)
+	require.NoError(b, err)
+	rec := make([]byte, 64)
+	copy(rec[compiler.HeaderComm:], "traffic")
+	n := uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		n += 1000
+		binary.LittleEndian.PutUint64(rec[compiler.HeaderTime:], n)
+		binary.LittleEndian.PutUint64(rec[compiler.HeaderCall:], 0xffffc90000000000+n&0xffff)
+		require.NoError(b, w.Record(rec))
+	}
+	require.NoError(b, w.End(runtime.SessionCounts{Events: []runtime.Counts{{EventType: ev}}}))
+	b.ReportMetric(float64(to)/float64(b.N), "bytes/record")
+}
+
+// TestCounts verifies that all counts of an event are in a recording.
+func TestCounts(t *testing.T) {
+	var counts runtime.Counts
+	next := uint64(1)
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		for i := range v.NumField() {
+			switch f := v.Field(i); f.Kind() {
+			case reflect.Uint64:
+				f.SetUint(next)
+				next++
+			case reflect.Struct:
+				fill(f)
+			}
+		}
+	}
+	fill(reflect.ValueOf(&counts).Elem())
+	require.Greater(t, next, uint64(10))
+	w := &codec{}
+	w.counts(&counts)
+	var read runtime.Counts
+	r := &codec{buf: w.buf, reading: true}
+	r.counts(&read)
+	require.NoError(t, r.err)
+	require.Equal(t, counts, read)
+}

@@ -1,0 +1,204 @@
+package recording
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	goruntime "runtime"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
+)
+
+// order is the byte order of files. That of records is the machine's, and all
+// architectures that ksnoop runs on have this one.
+var order = binary.LittleEndian
+
+// block is the number of bytes after which a block is written.
+const block = 256 << 10
+
+// mostEntry is the largest size of an entry in bytes that is written. A block of it is
+// not too large, even if it cannot be compressed.
+const mostEntry = mostBlock - 1<<20
+
+// Writer writes a recording. It keeps what is to be written until a block is full, or
+// until Flush.
+type Writer struct {
+	w       io.Writer
+	unit    *compiler.Unit
+	names   *names // nil if addresses have no names
+	number  uint32 // of the next block
+	size    int64
+	content []byte // entries of the next block
+	stored  []byte
+}
+
+// NewWriter begins a recording of a unit's records. symbols names the addresses in
+// them, and is nil if they are to have no names.
+func NewWriter(w io.Writer, unit *compiler.Unit, from Origin, symbols *kallsyms.Table) (*Writer, error) {
+	if from.Arch == "" {
+		from.Arch = goruntime.GOARCH
+	}
+	described, err := describe(unit)
+	if err != nil {
+		return nil, err
+	}
+	r := &Writer{w: w, unit: unit}
+	if symbols != nil {
+		r.names = newNames(symbols, from.Arch)
+		r.names.places(unit)
+	}
+	c := &codec{}
+	c.origin(&from)
+	content := append(c.buf, described...)
+	if len(content) > mostEntry {
+		return nil, fmt.Errorf("what decodes the records takes %d MB, more than a recording can have: trace fewer functions", len(content)>>20)
+	}
+	r.add(originEntry, content)
+	if r.size, err = int64(len(magic)), writeAll(w, []byte(magic)); err != nil {
+		return nil, err
+	}
+	return r, r.Flush()
+}
+
+func writeAll(w io.Writer, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	return nil
+}
+
+// add adds an entry: its kind, the number of its bytes, and these.
+func (r *Writer) add(k kind, content []byte) {
+	to := append(r.content, byte(k))
+	if n := len(content); n < 1<<7 {
+		to = append(to, byte(n))
+	} else {
+		to = binary.AppendUvarint(to, uint64(n))
+	}
+	r.content = append(to, content...)
+}
+
+// Record adds a record as a program of the unit wrote it.
+func (r *Writer) Record(rec []byte) error {
+	if r.names != nil && len(rec) > compiler.HeaderSize {
+		r.names.in(rec[compiler.HeaderSize:])
+	}
+	r.add(recordEntry, rec)
+	if len(r.content) < block {
+		return nil
+	}
+	return r.Flush()
+}
+
+func (r *Writer) flushFull() error {
+	if len(r.content) < block {
+		return nil
+	}
+	return r.Flush()
+}
+
+// Clock adds a clock pair.
+func (r *Writer) Clock(k Clock) error {
+	c := &codec{}
+	c.clock(&k)
+	return r.entry(clockEntry, c)
+}
+
+// Frame adds how a frame of a process is named, before the record that has it.
+func (r *Writer) Frame(k userstack.Key, f userstack.Frame) error {
+	c := &codec{}
+	c.frame(&Frame{k, f})
+	return r.entry(frameEntry, c)
+}
+
+// Container adds the container of a cgroup, before the record that has it.
+func (r *Writer) Container(k Container) error {
+	c := &codec{}
+	c.container(&k)
+	return r.entry(containerEntry, c)
+}
+
+// Loss adds what was lost.
+func (r *Writer) Loss(l Loss) error {
+	c := &codec{}
+	c.loss(&l, r.unit)
+	return r.entry(lossEntry, c)
+}
+
+// Tables adds what was counted of the specs with aggregates: a table for each.
+func (r *Writer) Tables(all []*runtime.Table) error {
+	for i, t := range all {
+		for _, row := range t.Rows {
+			for _, v := range row.Key {
+				r.names.in(v.Data)
+			}
+		}
+		c := &codec{}
+		c.table(t, i, r.unit)
+		if len(c.buf) > mostEntry {
+			return fmt.Errorf("a table takes %d MB, more than a recording can have: give --keys a smaller number", len(c.buf)>>20)
+		}
+		if err := r.entry(tableEntry, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End ends the recording.
+func (r *Writer) End(s runtime.SessionCounts) error {
+	c := &codec{}
+	c.end(&s, r.unit)
+	if err := r.entry(endEntry, c); err != nil {
+		return err
+	}
+	return r.Flush()
+}
+
+// Continue ends a file of a recording that continues in the next one.
+func (r *Writer) Continue() error {
+	r.add(continuedEntry, nil)
+	return r.Flush()
+}
+
+// Again separates the objects of iterators from the same ones, which follow as they
+// are later.
+func (r *Writer) Again() error { return r.entry(againEntry, &codec{}) }
+
+func (r *Writer) entry(k kind, c *codec) error {
+	if c.err != nil {
+		return fmt.Errorf("write the recording: %w", c.err)
+	}
+	if len(r.content)+len(c.buf) > mostEntry {
+		if err := r.Flush(); err != nil {
+			return err
+		}
+	}
+	r.add(k, c.buf)
+	return r.flushFull()
+}
+
+// Size returns the number of bytes that were written so far.
+func (r *Writer) Size() int64 { return r.size }
+
+// Flush writes what there is as a block. The symbols of its records come first.
+func (r *Writer) Flush() error {
+	if len(r.content) == 0 {
+		return nil
+	}
+	if r.names != nil && len(r.names.lines) > 0 && r.number > 0 {
+		entries := r.content
+		r.content = nil
+		r.add(symbolsEntry, r.names.lines)
+		r.content = append(r.content, entries...)
+		r.names.lines = r.names.lines[:0]
+	}
+	r.stored = appendBlock(r.stored[:0], r.number, r.content)
+	r.content = r.content[:0]
+	r.number++
+	r.size += int64(len(r.stored))
+	return writeAll(r.w, r.stored)
+}

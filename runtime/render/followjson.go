@@ -1,0 +1,187 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// The lines of JSON of a command that follows objects, besides those of calls. They
+// are described in docs/follow.md.
+type (
+	followRunLine struct {
+		Type    string             `json:"type"`
+		Version int                `json:"version"`
+		Ksnoop  btfdump.JSONString `json:"ksnoop"`
+		Kernel  btfdump.JSONString `json:"kernel"`
+		jsonSystem
+		Object    btfdump.JSONString `json:"object"`
+		Functions int                `json:"functions"`
+		Show      []jsonItemLine     `json:"show"`
+	}
+	followObjectLine struct {
+		Type    string             `json:"type"`
+		Object  string             `json:"object"`
+		Address string             `json:"address"`
+		Parent  string             `json:"parent,omitempty"`
+		Time    int64              `json:"time"`
+		Wall    string             `json:"wall,omitempty"`
+		Took    int64              `json:"duration"`
+		Calls   int                `json:"calls"`
+		End     btfdump.JSONString `json:"end,omitempty"`
+		Path    []jsonStep         `json:"path"`
+	}
+	jsonStep struct {
+		Func  btfdump.JSONString `json:"func"`
+		Since int64              `json:"since"`
+	}
+	followSummaryLine struct {
+		Type       string `json:"type"`
+		Objects    uint64 `json:"objects"`
+		Shown      uint64 `json:"shown"`
+		Lost       uint64 `json:"lost"`
+		NoRoom     uint64 `json:"noroom"`
+		Unreadable uint64 `json:"unreadable"`
+		Missed     uint64 `json:"missed"`
+	}
+)
+
+// followJSON prints one JSON object on each line.
+type followJSON struct {
+	jsonPrinter
+	journal
+}
+
+func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
+	p := &followJSON{*newJSON(o, unit), journal{objects: map[uint64]*followed{}}}
+	functions := map[*compiler.Function]bool{}
+	for _, ev := range unit.Events {
+		functions[ev.Probe.Func] = true
+	}
+	start := unit.Events[0]
+	head := followRunLine{
+		Type: "run", Version: jsonVersion, Ksnoop: btfdump.JSONString(o.Version), Kernel: btfdump.JSONString(o.System.Kernel),
+		jsonSystem: p.origin(), Object: btfdump.JSONString(btfdump.TypeName(start.Probe.Follow.Type)), Functions: len(functions), Show: []jsonItemLine{},
+	}
+	for _, v := range start.Items {
+		head.Show = append(head.Show, jsonItemLine{btfdump.JSONString(v.Name), btfdump.JSONString(btfdump.TypeName(v.Type)), v.Format})
+	}
+	p.text = AppendJSON(p.text, head)
+	return p
+}
+
+// Event adds the line of a call.
+func (p *followJSON) Event(ev *runtime.Event) error {
+	p.event = ev
+	p.clock()
+	l := p.add(ev)
+	what := "call"
+	switch {
+	case l.begins:
+		what = "begin"
+	case ev.Probe.Follow.Ending():
+		what = "end"
+	}
+	p.text = strconv.AppendInt(append(p.text, `{"type":"`+what+`","time":`...), ev.Time.Nanoseconds(), 10)
+	p.wall(ev.Time)
+	p.text = strconv.AppendInt(append(p.text, `,"delta":`...), l.delta.Nanoseconds(), 10)
+	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(ev.CPU), 10)
+	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(ev.PID), 10)
+	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.TID), 10)
+	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Comm)
+	p.text = quoteJSON(append(p.text, `,"object":`...), l.name)
+	p.text = append(p.text, `,"address":`...)
+	p.hex(l.addr)
+	p.text = quoteJSON(append(p.text, `,"func":`...), FunctionName(ev.Probe.Func))
+	if m := ev.Probe.Func.Module; m != "" {
+		p.text = quoteJSON(append(p.text, `,"module":`...), m)
+	}
+	p.text = quoteJSON(append(p.text, `,"arg":`...), argumentName(ev.Probe))
+	if l.begins && l.parent != "" {
+		p.text = quoteJSON(append(p.text, `,"parent":`...), l.parent)
+	}
+	if err := p.changed(&l); err != nil {
+		return err
+	}
+	for i, v := range []*runtime.Value{l.stack, l.place} {
+		if v == nil {
+			continue
+		}
+		p.text = append(p.text, []string{`,"stack":`, `,"place":`}[i]...)
+		if err := p.value(v); err != nil {
+			return err
+		}
+	}
+	p.text = append(p.text, '}', '\n')
+	return nil
+}
+
+// changed prints the values that have changed, what they were, and why some could not
+// be read.
+func (p *followJSON) changed(l *line) error {
+	parts := []struct {
+		key  string
+		show func(c change) *runtime.Value
+	}{
+		{`,"values":{`, func(c change) *runtime.Value { return c.Value }},
+		{`,"was":{`, func(c change) *runtime.Value { return c.was }},
+	}
+	for _, part := range parts {
+		start := p.open(part.key)
+		for _, c := range l.changes {
+			if v := part.show(c); v != nil {
+				p.key(string(quoteJSON(nil, c.Name)))
+				if err := p.value(v); err != nil {
+					return err
+				}
+			}
+		}
+		p.close(start)
+	}
+	start := p.open(`,"faults":{`)
+	for _, c := range l.changes {
+		if c.Fault != compiler.NoFault {
+			p.key(string(quoteJSON(nil, c.Name)))
+			p.text = btfdump.AppendJSONString(p.text, []byte(c.Reason()))
+		}
+	}
+	p.close(start)
+	return nil
+}
+
+// Loss prints nothing: the last line has all losses.
+func (p *followJSON) Loss(Loss) {}
+
+// End adds a line with the path of each object, and the counts.
+func (p *followJSON) End(s Summary) {
+	for _, o := range p.paths() {
+		l := followObjectLine{
+			Type: "object", Object: o.name, Address: fmt.Sprintf("%#x", o.addr), Parent: o.parent, Time: o.began.Nanoseconds(), Wall: p.wallText(o.began),
+			Took: (o.last - o.began).Nanoseconds(), Calls: o.calls, End: btfdump.JSONString(o.end), Path: []jsonStep{},
+		}
+		for _, s := range o.path {
+			l.Path = append(l.Path, jsonStep{btfdump.JSONString(s.function), s.at.Nanoseconds()})
+		}
+		p.text = AppendJSON(p.text, l)
+	}
+	sum := followSummaryLine{Type: "summary", Objects: p.newest}
+	add := func(to *uint64, n *uint64) {
+		if n != nil {
+			*to += *n
+		}
+	}
+	for _, probe := range s.Probes {
+		add(&sum.Shown, probe.Delivered)
+		add(&sum.Lost, probe.Lost)
+		add(&sum.NoRoom, probe.NoRoom)
+		add(&sum.Unreadable, probe.Unreadable)
+		add(&sum.Missed, probe.Missed)
+	}
+	for _, shared := range s.Shared {
+		sum.Missed += shared.Missed
+	}
+	p.text = AppendJSON(p.text, sum)
+}

@@ -1,0 +1,159 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// Clock is the clock by which the time of an event is shown.
+type Clock string
+
+// Clocks are the clocks that times can be shown by, the default first.
+var Clocks = []Clock{Mono, Wall, Delta}
+
+const (
+	Mono  Clock = "mono"
+	Wall  Clock = "wall"
+	Delta Clock = "delta"
+)
+
+// Look is the style of lines of text.
+type Look struct {
+	NoHeader bool
+	Width    int // columns after which a line of compact output is wrapped, or 0 for no limit
+	Time     Clock
+	wall     func() time.Duration // from CLOCK_MONOTONIC to the time of day
+}
+
+// WallOffset returns the difference between CLOCK_MONOTONIC and the time of day,
+// which may be set at any moment.
+func WallOffset() time.Duration {
+	var before, day, after unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &before) // these clocks always exist
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &day)
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)
+	return time.Duration(day.Nano() - (before.Nano()+after.Nano())/2)
+}
+
+// Wrap breaks a line at blanks where it is longer than width, and indents the rest.
+// If width is 0, it returns the line unchanged.
+func Wrap(line string, width, indent int) string {
+	var text strings.Builder
+	for width > indent+20 && utf8.RuneCountInString(line) > width {
+		at := breakPlace(line, width, indent)
+		if at < 0 {
+			break
+		}
+		text.WriteString(line[:at] + "\n")
+		line = strings.Repeat(" ", indent) + line[at+1:]
+	}
+	return text.String() + line
+}
+
+// breakPlace returns the index of the last blank of a line that fits into width,
+// after the indentation, or -1 if there is none.
+func breakPlace(line string, width, indent int) int {
+	at, column := -1, 0
+	for i, r := range line {
+		if column > width {
+			break
+		}
+		if r == ' ' && column > indent {
+			at = i
+		}
+		column++
+	}
+	return at
+}
+
+// time prints the time of an event right-aligned in a column: ns of CLOCK_MONOTONIC,
+// the time of day, or seconds since the previous line.
+func (p *page) time(at time.Duration, width int) {
+	var room [32]byte
+	text := p.appendTime(room[:0], at)
+	p.blanks(width - len(text))
+	p.text = append(append(p.text, text...), ' ')
+}
+
+func (p *page) appendTime(dst []byte, at time.Duration) []byte {
+	switch p.look.Time {
+	case Wall:
+		return appendClock(dst, p.wallTime(at))
+	case Delta:
+		return appendSeconds(dst, p.sinceLast(at), 9)
+	}
+	return strconv.AppendInt(dst, at.Nanoseconds(), 10)
+}
+
+// seconds prints the time as the kernel does in its trace file, or with another
+// clock that clock's time instead of seconds since boot.
+func (p *page) seconds(at time.Duration) {
+	if p.look.Time == Wall {
+		p.text = appendClock(p.text, p.wallTime(at))
+		return
+	}
+	if p.look.Time == Delta {
+		at = p.sinceLast(at)
+	}
+	var room [32]byte
+	text := appendSeconds(room[:0], at, 6)
+	p.blanks(13 - len(text))
+	p.text = append(p.text, text...)
+}
+
+// wallTime returns the time of day of an event. The offset is measured anew after
+// each flush, because the clock may have been set.
+func (p *page) wallTime(at time.Duration) time.Time {
+	if p.offset == 0 {
+		p.offset = p.look.wall()
+	}
+	return time.Unix(0, int64(p.offset+at))
+}
+
+// sinceLast returns the time since the previous line. Lines of different CPUs may
+// come in another order than the events.
+func (p *page) sinceLast(at time.Duration) time.Duration {
+	last := p.last
+	p.last = at
+	if last == 0 {
+		return 0
+	}
+	return at - last
+}
+
+// appendClock appends hours, minutes, seconds and microseconds.
+func appendClock(dst []byte, t time.Time) []byte {
+	hour, minute, second := t.Clock()
+	for _, n := range []int{hour, minute, second} {
+		dst = append(appendDigits(dst, n, 2), ':')
+	}
+	dst[len(dst)-1] = '.'
+	return appendDigits(dst, t.Nanosecond()/1000, 6)
+}
+
+// appendSeconds appends a duration in seconds with so many digits after the point.
+func appendSeconds(dst []byte, d time.Duration, digits int) []byte {
+	if d < 0 {
+		dst, d = append(dst, '-'), -d
+	}
+	dst = append(strconv.AppendInt(dst, int64(d/time.Second), 10), '.')
+	fraction := int(d % time.Second)
+	for range 9 - digits {
+		fraction /= 10
+	}
+	return appendDigits(dst, fraction, digits)
+}
+
+// appendDigits appends a number with leading zeros.
+func appendDigits(dst []byte, n, width int) []byte {
+	var room [20]byte
+	text := strconv.AppendInt(room[:0], int64(n), 10)
+	for range width - len(text) {
+		dst = append(dst, '0')
+	}
+	return append(dst, text...)
+}

@@ -1,0 +1,216 @@
+// Package render prints the events of a session as text, with one line for each
+// event, or as JSON. Events of kprobe_events lines look as in the kernel's trace
+// file.
+//
+//	out, err := render.New(unit, render.Options{Format: "compact"})
+//	...
+//	err = out.Event(ev)
+//	...
+//	err = out.Flush(os.Stdout)
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
+)
+
+// Printer prints the events of a session in one of the formats. It keeps the text
+// until Flush.
+type Printer interface {
+	Event(*runtime.Event) error
+	Table(*runtime.Table) error   // shows what was counted of a spec with aggregates, so far
+	Unseen(*runtime.Unseen) error // shows a change of watched memory without a write
+	Again()                       // is called before the objects of iterators are shown again
+	Loss(Loss)                    // reports a new loss; text formats print nothing
+	End(Summary)                  // is called last
+	Gathered() int                // number of bytes that Flush would write
+	Flush(io.Writer) error
+}
+
+// Options are the options of a [Printer]. The zero value prints whole values as
+// text, with headings.
+type Options struct {
+	Format  string // one of Formats, or "" for the first
+	Values  btfdump.Options
+	Look    Look
+	Symbols *Symbols // names of kernel addresses, or nil for none
+	// Pointers names what pointers inside values point to, or is nil for bare
+	// addresses.
+	Pointers *PointerNames
+	// Stacks names the frames of processes, or is nil if they are not to be
+	// looked at.
+	Stacks *userstack.Stacks
+	// Containers finds the containers of cgroups, as a [cgroup.Table] does, or is nil
+	// if they are not to be looked for.
+	Containers Containers
+	Version    string // version of ksnoop, for JSON
+	// System is where the events are from, for JSON, or nil for the running system.
+	System *runtime.System
+	// Wall returns what is added to CLOCK_MONOTONIC to get the time of day, and is asked
+	// after each Flush. If it is nil, the clocks of the running system are read.
+	Wall    func() time.Duration
+	Arrange Arrangement
+}
+
+// Formats are the formats of events, the default first.
+var Formats = []string{"text", "compact", "json"}
+
+// New returns a printer for the events of a unit. It already holds the headings, or
+// the first line of JSON.
+func New(unit *compiler.Unit, o Options) (Printer, error) {
+	if o.Wall != nil {
+		o.Look.wall = o.Wall
+	}
+	if o.Look.wall == nil {
+		o.Look.wall = WallOffset
+	}
+	if o.Symbols == nil {
+		o.Symbols = &Symbols{asked: true}
+	}
+	o.Symbols.containers = o.Containers
+	if OnlyTables(unit) || unit.Iterates() {
+		o.Look.NoHeader = true
+	}
+	if o.Pointers != nil {
+		o.Values.Symbolize = o.Pointers.at
+	}
+	switch o.Format {
+	case "json":
+		if o.System == nil {
+			s, err := runtime.ThisSystem()
+			if err != nil {
+				return nil, err
+			}
+			o.System = &s
+		}
+		if follows(unit) {
+			return newFollowJSON(o, unit), nil
+		}
+		p := newJSON(o, unit)
+		p.begin()
+		return p, nil
+	case "text", "", "compact":
+		if follows(unit) {
+			return newFollowText(o, o.Format == "compact"), nil
+		}
+	}
+	switch o.Format {
+	case "compact":
+		p := newCompact(o)
+		p.begin(unit)
+		return p, nil
+	case "text", "":
+		p := newPrinter(o, unit)
+		p.begin()
+		return p, nil
+	}
+	return nil, fmt.Errorf("events cannot be shown as %q", o.Format)
+}
+
+// OnlyTables reports whether a unit has no events to show, but only tables.
+func OnlyTables(unit *compiler.Unit) bool {
+	tables := func(ev *compiler.EventType) bool { return ev.Probe.Measure == compiler.Tables || ev.Probe.Begins() }
+	return len(unit.Events) > 0 && !slices.ContainsFunc(unit.Events, func(ev *compiler.EventType) bool { return !tables(ev) })
+}
+
+// page is text that has not been written yet.
+type page struct {
+	text   []byte
+	look   Look
+	stacks *userstack.Stacks
+	event  *runtime.Event // the one that is being printed
+	last   time.Duration  // the time of the previous line, or 0 if there is none
+	offset time.Duration  // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
+}
+
+// header adds headings, unless the options disable them.
+func (p *page) header(text string) {
+	if !p.look.NoHeader {
+		p.text = append(p.text, text...)
+	}
+}
+
+// Gathered returns the number of bytes that Flush would write.
+func (p *page) Gathered() int { return len(p.text) }
+
+// Again does nothing: lines of JSON have the time.
+func (p *jsonPrinter) Again() {}
+
+// Again separates the objects from those before by an empty line.
+func (p *printer) Again() { p.text = append(p.text, '\n') }
+
+// Again separates the objects from those before by an empty line.
+func (p *compactPrinter) Again() { p.text = append(p.text, '\n') }
+
+// Flush writes the text and empties the page.
+func (p *page) Flush(w io.Writer) error {
+	p.offset = 0
+	if len(p.text) == 0 {
+		return nil
+	}
+	_, err := w.Write(p.text)
+	p.text = p.text[:0]
+	if err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
+// forms caches the forms of values.
+type forms struct {
+	options btfdump.Options
+	of      map[*compiler.Value]*form
+}
+
+// form is how the bytes of a value are printed.
+type form struct {
+	cast   string // its type, as in C
+	dumper *btfdump.Dumper
+}
+
+func newForms(options btfdump.Options) forms {
+	return forms{options, map[*compiler.Value]*form{}}
+}
+
+func (f *forms) form(v *compiler.Value) *form {
+	made := f.of[v]
+	if made == nil {
+		made = &form{cast: castOf(v)}
+		f.of[v] = made
+	}
+	return made
+}
+
+// dumper returns the dumper for a value that is printed by its type.
+func (f *forms) dumper(v *compiler.Value) (*btfdump.Dumper, error) {
+	made := f.form(v)
+	if made.dumper == nil {
+		d, err := btfdump.New(v.DataType(), f.options)
+		if err != nil {
+			return nil, fmt.Errorf("show '%s': %w", v.Name, err)
+		}
+		made.dumper = d
+	}
+	return made.dumper, nil
+}
+
+func castOf(v *compiler.Value) string {
+	switch v.Text {
+	case compiler.NoText:
+		if v.Format == compiler.ContainerFormat { // the number says nothing
+			return ""
+		}
+	case compiler.PathText:
+		return ""
+	default:
+		return "(char *)"
+	}
+	return "(" + btfdump.TypeName(v.DataType()) + ")"
+}

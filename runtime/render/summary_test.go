@@ -1,0 +1,153 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// newCountedUnit returns a unit whose probe f has a program for each side, and in
+// which g and h share a program.
+func newCountedUnit() *compiler.Unit {
+	f := &compiler.Probe{Func: &compiler.Function{Name: "f", Module: "m"}}
+	g := &compiler.Probe{Func: &compiler.Function{Name: "g"}}
+	h := &compiler.Probe{Func: &compiler.Function{Name: "h"}}
+	return &compiler.Unit{
+		Collection: &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{}},
+		Events: []*compiler.EventType{
+			{Probe: f, Kind: compiler.EntryEvent},
+			{Probe: f, Kind: compiler.ReturnEvent},
+			{Probe: g, Kind: compiler.EntryEvent},
+			{Probe: h, Kind: compiler.EntryEvent},
+		},
+		Attachments: []compiler.Attachment{
+			{Kind: compiler.Fexit, Places: []compiler.Place{{Probe: f}}},
+			{Kind: compiler.Fentry, Places: []compiler.Place{{Probe: f}}},
+			{Kind: compiler.KprobeMulti, Places: []compiler.Place{{Probe: g}, {Probe: h}}},
+		},
+	}
+}
+
+// counts returns the counts of the unit's events, with one delivered event each.
+func counts(unit *compiler.Unit, counters []compiler.Counters) (all []runtime.Counts) {
+	for i, c := range counters {
+		all = append(all, runtime.Counts{EventType: unit.Events[i], Counters: c, Delivered: 1})
+	}
+	return all
+}
+
+// TestJSONSummary verifies that counts are printed even if they are 0, unless
+// nothing keeps them.
+func TestJSONSummary(t *testing.T) {
+	unit := newCountedUnit()
+	unit.CountsCalls = true
+	f, g, h := unit.Events[0].Probe, unit.Events[2].Probe, unit.Events[3].Probe
+	s := NewSummary(unit, runtime.SessionCounts{Events: counts(unit, []compiler.Counters{
+		{Lost: 5, Filtered: 2, Matched: 6}, {Unpaired: 1}, {NoRoom: 2}, {Unreadable: 3},
+	}), Missed: []runtime.Missed{
+		{Kind: compiler.Fexit, Probes: []*compiler.Probe{f}, N: 7},
+		{Kind: compiler.Fentry, Probes: []*compiler.Probe{f}, Uncounted: true},
+		{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{g, h}, N: 9},
+	}})
+	p := newJSON(Options{Values: dumpDefaults}, unit)
+	p.End(s)
+	require.Equal(t, `{"type":"summary","probes":[`+
+		`{"func":"f","module":"m","kind":"entry","attach":"fentry","hits":8,"filtered":2,"matched":6,"delivered":1,"lost":5,"noroom":0,"unreadable":0,"unpaired":0},`+
+		`{"func":"f","module":"m","kind":"return","attach":"fexit","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":0,"missed":7,"unreadable":0,"unpaired":1},`+
+		`{"func":"g","kind":"entry","attach":"kprobe.multi","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":2,"unreadable":0,"unpaired":0},`+
+		`{"func":"h","kind":"entry","attach":"kprobe.multi","hits":0,"filtered":0,"matched":0,"delivered":1,"lost":0,"noroom":0,"unreadable":3,"unpaired":0}],`+
+		`"shared":[{"attach":"kprobe.multi","funcs":["g","h"],"missed":9}]}`+"\n", string(p.text))
+	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
+}
+
+// TestSummaryTable verifies that hits are printed if every call is counted.
+func TestSummaryTable(t *testing.T) {
+	unit := newCountedUnit()
+	unit.CountsCalls = true
+	f, g, h := unit.Events[0].Probe, unit.Events[2].Probe, unit.Events[3].Probe
+	s := NewSummary(unit, runtime.SessionCounts{Events: counts(unit, []compiler.Counters{
+		{Lost: 5, Filtered: 2, Matched: 6}, {Unpaired: 1, Matched: 1}, {NoRoom: 2, Matched: 1}, {Unreadable: 3, Filtered: 3, Matched: 1},
+	}), Missed: []runtime.Missed{
+		{Kind: compiler.Fexit, Probes: []*compiler.Probe{f}, N: 7},
+		{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{g, h}, N: 9},
+	}})
+	require.Equal(t, `
+  FUNCTION  KIND    ATTACH        HITS  FILTERED  MATCHED  SHOWN  LOST  MISSED  NO ROOM  UNREADABLE  UNPAIRED
+  f         entry   fentry           8         2        6      1     5  -             0           0         0
+  f         return  fexit            1         0        1      1     0  7             0           0         1
+  g         entry   kprobe.multi     1         0        1      1     0  -             2           0         0
+  h         entry   kprobe.multi     4         3        1      1     0  -             0           3         0
+  the 2 functions by kprobe.multi that begin with g missed 9 in all
+`, "\n"+s.Text(0))
+}
+
+// TestSummaryAddsMissed verifies that the misses of several links of one probe are
+// added.
+func TestSummaryAddsMissed(t *testing.T) {
+	unit := newCountedUnit()
+	m := runtime.Missed{Kind: compiler.Fexit, Probes: []*compiler.Probe{unit.Events[1].Probe}, N: 7}
+	s := NewSummary(unit, runtime.SessionCounts{Events: counts(unit, make([]compiler.Counters, 4)), Missed: []runtime.Missed{m, m}})
+	require.Nil(t, s.Probes[0].Missed)
+	require.Equal(t, uint64(14), *s.Probes[1].Missed)
+}
+
+func TestJSONLoss(t *testing.T) {
+	n := func(n uint64) *uint64 { return &n }
+	p := newJSON(Options{Values: dumpDefaults}, nil)
+	p.Loss(Loss{
+		Time: 123456789,
+		ProbeSummary: ProbeSummary{
+			ProbeName{Func: "f", Kind: "call", Attach: "kprobe.session"},
+			Counts{Hits: n(9), Filtered: n(1), Matched: n(8), Delivered: n(5), Lost: n(3), NoRoom: n(0), Missed: n(2), Unreadable: n(4), Unpaired: n(6)},
+		},
+	})
+	require.Equal(t, `{"type":"loss","time":123456789,"func":"f","kind":"call","attach":"kprobe.session",`+
+		`"hits":9,"filtered":1,"matched":8,"delivered":5,"lost":3,"noroom":0,"missed":2,"unreadable":4,"unpaired":6}`+"\n", string(p.text))
+	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
+}
+
+// TestTextHasNoSummary verifies that the text formats print no losses.
+func TestTextHasNoSummary(t *testing.T) {
+	for _, out := range []Printer{newPrinter(Options{Values: dumpDefaults}, &compiler.Unit{}), newCompact(Options{Values: dumpDefaults})} {
+		out.Loss(Loss{})
+		out.End(Summary{})
+		require.Zero(t, out.Gathered())
+	}
+}
+
+func TestLosses(t *testing.T) {
+	require.Empty(t, lossesOf("f", compiler.Counters{}))
+	require.Equal(t, []string{
+		"lost 1 event of f: the ring buffer was full; --pages makes it larger",
+		"missed 2 calls of f: too many calls were active at once",
+		"did not show 3 calls of f: a value in a condition could not be read",
+		"dropped 4 calls of f: the entry or the return was missed",
+	}, lossesOf("f", compiler.Counters{Lost: 1, NoRoom: 2, Unreadable: 3, Unpaired: 4}))
+
+	// An entry and a return that are two events have separate losses.
+	a := runtime.SessionCounts{}
+	p := &compiler.Probe{Func: &compiler.Function{Name: "f"}}
+	for i, kind := range []compiler.EventKind{compiler.EntryEvent, compiler.ReturnEvent, compiler.CallEvent} {
+		a.Events = append(a.Events, runtime.Counts{EventType: &compiler.EventType{Probe: p, Kind: kind}, Counters: compiler.Counters{Lost: uint64(i + 1)}})
+	}
+	require.Equal(t, []string{
+		"lost 1 event of f (entry): the ring buffer was full; --pages makes it larger",
+		"lost 2 events of f (return): the ring buffer was full; --pages makes it larger",
+		"lost 3 events of f: the ring buffer was full; --pages makes it larger",
+	}, Losses(a, false))
+
+	// A value that could never be read may be at another address.
+	path := &compiler.Value{Name: "path", Text: compiler.KernelText}
+	p.EntryConds = []compiler.Cond{&compiler.Leaf{Value: path, Pred: &compiler.Predicate{}}}
+	unread := runtime.Counts{EventType: &compiler.EventType{Probe: p, Kind: compiler.EntryEvent}, Counters: compiler.Counters{Unreadable: 3}}
+	unreadable := []string{"did not show 3 calls of f (entry): a value in a condition could not be read"}
+	require.Equal(t, append(unreadable,
+		"no string that path points to could be read in kernel memory: if it points to user memory, write path:ustring"),
+		Losses(runtime.SessionCounts{Events: []runtime.Counts{unread}}, false))
+	unread.Delivered = 1
+	require.Equal(t, unreadable, Losses(runtime.SessionCounts{Events: []runtime.Counts{unread}}, false))
+}

@@ -1,0 +1,386 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+// tableText is a table as text: a line for each row, with the key first, and below it
+// what takes more than a column, stacks and histograms.
+type tableText struct {
+	names []string
+	right []bool // whether a column is aligned to the right
+	keys  int    // number of columns of the key
+	rows  []textRow
+	notes []string
+}
+
+type textRow struct {
+	cells  []string
+	below  []string // lines that are indented
+	blocks bool     // whether any of these is of a histogram
+}
+
+// Table adds the rows as lines in columns.
+func (p *printer) Table(t *runtime.Table) error {
+	text, err := p.tables.text(t, p.look.Width)
+	p.text = append(p.text, text...)
+	return err
+}
+
+// Table adds a line for each row.
+func (p *compactPrinter) Table(t *runtime.Table) error {
+	tt, err := p.tables.cells(t, 0)
+	if err != nil {
+		return err
+	}
+	for _, row := range tt.rows {
+		start := len(p.text)
+		p.time(t.Time, 16)
+		p.text = append(p.text, PlainName(t.Label)...)
+		for i, cell := range row.cells {
+			p.text = append(append(append(append(p.text, ' '), tt.names[i]...), '='), cell...)
+		}
+		for _, line := range row.below {
+			p.text = append(append(p.text, ' '), strings.Join(strings.Fields(line), " ")...)
+		}
+		p.text = append(wrapValues(p.text, start, p.look.Width), '\n')
+	}
+	for _, note := range tt.notes {
+		p.text = append(append(append(p.text, "# "...), note...), '\n')
+	}
+	return nil
+}
+
+// tablePrinter prints tables as text.
+type tablePrinter struct {
+	values  *compactPrinter // prints the parts of keys
+	arrange Arrangement
+}
+
+func newTablePrinter(o Options) *tablePrinter {
+	options := o.Values
+	options.Compact, options.IndentLevel, options.SkipNames = true, 0, false
+	return &tablePrinter{values: &compactPrinter{forms: newForms(options), symbols: o.Symbols}, arrange: o.Arrange}
+}
+
+// text returns a table for a terminal of width columns, or of any width if that is 0.
+func (p *tablePrinter) text(t *runtime.Table, width int) ([]byte, error) {
+	tt, err := p.cells(t, width)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	text = fmt.Appendf(text, "%s in %s:\n", PlainName(t.Label), timeText(float64(t.Time-t.Since)))
+	return append(tt.append(text, width), '\n'), nil
+}
+
+// cells returns the columns of a table and what is below its rows.
+func (p *tablePrinter) cells(t *runtime.Table, width int) (*tableText, error) {
+	tt := &tableText{}
+	if t.ByFunction {
+		tt.column(functionColumn, false)
+	}
+	for _, v := range t.Key {
+		if !isStack(v) {
+			tt.column(v.Name, isNumber(v))
+		}
+	}
+	tt.keys = len(tt.names)
+	for _, a := range t.Aggregates {
+		if a.Kind != compiler.Hist && a.Kind != compiler.Linear {
+			tt.column(a.Name, true)
+		}
+	}
+	rows, more := p.arrange.arrange(t, p.values.symbols)
+	for _, row := range rows {
+		r, err := p.row(t, row, width)
+		if err != nil {
+			return nil, err
+		}
+		tt.rows = append(tt.rows, r)
+	}
+	if len(rows) == 0 {
+		tt.notes = append(tt.notes, "no calls")
+	}
+	if more > 0 {
+		tt.notes = append(tt.notes, moreRows(more))
+	}
+	if t.Full > 0 {
+		tt.notes = append(tt.notes, fmt.Sprintf("%d calls are in no row: there was no room for their keys; --keys makes more", t.Full))
+	}
+	if t.Unread > 0 {
+		tt.notes = append(tt.notes, fmt.Sprintf("%d calls are in no row: a value of theirs could not be read", t.Unread))
+	}
+	return tt, nil
+}
+
+func moreRows(n int) string {
+	if n == 1 {
+		return "1 more row"
+	}
+	return fmt.Sprintf("%d more rows", n)
+}
+
+func (tt *tableText) column(name string, right bool) {
+	tt.names = append(tt.names, PlainName(name))
+	tt.right = append(tt.right, right)
+}
+
+func (p *tablePrinter) row(t *runtime.Table, row *runtime.Row, width int) (r textRow, err error) {
+	if t.ByFunction {
+		r.cells = append(r.cells, PlainName(row.Func))
+	}
+	for i := range row.Key {
+		if isStack(row.Key[i].Value) {
+			lines, err := p.stack(&row.Key[i])
+			if err != nil {
+				return r, err
+			}
+			r.below = append(r.below, lines...)
+			continue
+		}
+		text, err := p.key(&row.Key[i])
+		if err != nil {
+			return r, err
+		}
+		r.cells = append(r.cells, text)
+	}
+	for i, a := range t.Aggregates {
+		if a.Kind != compiler.Hist && a.Kind != compiler.Linear {
+			r.cells = append(r.cells, numberText(a, row, i))
+			continue
+		}
+		r.blocks = true
+		r.below = append(r.below, PlainName(a.Name)+":")
+		for _, line := range histogram(a, row.Cells[i].Buckets, max(0, width-len(belowIndent)-2)) {
+			r.below = append(r.below, "  "+line)
+		}
+	}
+	return r, nil
+}
+
+// key returns a part of a key on one line, without its type.
+func (p *tablePrinter) key(v *runtime.Value) (string, error) {
+	p.values.text = p.values.text[:0]
+	if err := p.values.value(v); err != nil {
+		return "", err
+	}
+	return string(p.values.text), nil
+}
+
+// stack returns the lines of a stack, as compact output has them between brackets.
+func (p *tablePrinter) stack(v *runtime.Value) ([]string, error) {
+	text, err := p.key(v)
+	if err != nil || !strings.HasPrefix(text, "[") {
+		return []string{text}, err
+	}
+	if text = strings.Trim(text, "[]"); text == "" {
+		text = "no frames"
+	}
+	return strings.Split(text, ", "), nil
+}
+
+func isStack(v *compiler.Value) bool { return v.Base.Builtin == compiler.KernelStack }
+
+// isNumber reports whether a part of a key is shown as a number.
+func isNumber(v *compiler.Value) bool {
+	return v.Scalar != nil && v.Text == compiler.NoText && (v.Format == "" || v.Format == "d" || v.Format == "u" || v.Format == "x")
+}
+
+// numberText returns an aggregate that is a number. Times are in their units.
+func numberText(a *compiler.Aggregate, row *runtime.Row, i int) string {
+	n := row.Cells[i].Number
+	switch {
+	case a.Kind == compiler.Avg && a.Unit() == "ns":
+		return timeText(row.Mean(n))
+	case a.Kind == compiler.Avg:
+		return strconv.FormatFloat(row.Mean(n), 'f', 1, 64)
+	case a.Kind != compiler.Count && a.Unit() == "ns":
+		return timeText(n.Float64())
+	}
+	return n.String()
+}
+
+// belowIndent is before the lines below a row.
+const belowIndent = "      "
+
+// append adds the lines of the table.
+func (tt *tableText) append(text []byte, width int) []byte {
+	widths := tt.fit(width)
+	if len(tt.rows) > 0 && len(tt.names) > 0 {
+		text = tt.appendLine(text, tt.names, widths)
+	}
+	for i, row := range tt.rows {
+		if i > 0 && row.blocks && len(tt.names) > 0 {
+			text = append(text, '\n')
+		}
+		if len(row.cells) > 0 {
+			text = tt.appendLine(text, row.cells, widths)
+		}
+		for _, line := range row.below {
+			text = append(append(append(text, belowIndent...), line...), '\n')
+		}
+	}
+	for _, note := range tt.notes {
+		text = append(append(append(text, "  "...), Wrap(note, max(0, width-2), 2)...), '\n')
+	}
+	return text
+}
+
+func (tt *tableText) appendLine(text []byte, cells []string, widths []int) []byte {
+	start := len(text)
+	for i, cell := range cells {
+		cell = cutCell(cell, widths[i])
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		if tt.right[i] {
+			cell = pad + cell
+		} else {
+			cell += pad
+		}
+		text = append(append(text, "  "...), cell...)
+	}
+	for len(text) > start && text[len(text)-1] == ' ' {
+		text = text[:len(text)-1]
+	}
+	return append(text, '\n')
+}
+
+// leastKey is the least width that a column of the key is cut to.
+const leastKey = 8
+
+// fit returns the widths of the columns. The widest columns of the key become narrower
+// until the table fits, or all are as narrow as they may be.
+func (tt *tableText) fit(width int) []int {
+	widths := make([]int, len(tt.names))
+	for i, name := range tt.names {
+		widths[i] = utf8.RuneCountInString(name)
+		for _, row := range tt.rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row.cells[i]))
+		}
+	}
+	total := 0
+	for _, w := range widths {
+		total += 2 + w
+	}
+	for ; width > 0 && total > width; total-- {
+		widest := -1
+		for i := range tt.keys {
+			if widths[i] > leastKey && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// cutCell returns a text that is at most so wide; a cut one ends in three dots.
+func cutCell(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-3]) + "..."
+}
+
+// Table adds a line with all rows.
+func (p *jsonPrinter) Table(t *runtime.Table) error {
+	p.clock()
+	p.text = btfdump.AppendJSONString(append(p.text, `{"type":"table","func":`...), []byte(t.Label))
+	p.text = strconv.AppendInt(append(p.text, `,"since":`...), t.Since.Nanoseconds(), 10)
+	p.text = strconv.AppendInt(append(p.text, `,"time":`...), t.Time.Nanoseconds(), 10)
+	p.wall(t.Time)
+	p.text = append(p.text, `,"rows":[`...)
+	rows, more := p.arrange.arrange(t, p.symbols)
+	key := newJSONItems(t.Key)
+	for i, row := range rows {
+		if i > 0 {
+			p.text = append(p.text, ',')
+		}
+		if err := p.row(t, row, key); err != nil {
+			return err
+		}
+	}
+	p.text = append(p.text, ']')
+	for _, n := range []struct {
+		name  string
+		count uint64
+	}{{"more", uint64(more)}, {"full", t.Full}, {"unread", t.Unread}} {
+		if n.count > 0 {
+			p.text = strconv.AppendUint(append(append(append(p.text, `,"`...), n.name...), `":`...), n.count, 10)
+		}
+	}
+	p.text = append(p.text, "}\n"...)
+	return nil
+}
+
+// row adds an object with the key of a row and its aggregates.
+func (p *jsonPrinter) row(t *runtime.Table, row *runtime.Row, key []jsonItem) error {
+	p.text = append(p.text, `{"key":{`...)
+	if t.ByFunction {
+		p.text = btfdump.AppendJSONString(append(p.text, `"function":`...), []byte(row.Func))
+	}
+	for i := range row.Key {
+		p.key(jsonName(key[i].name))
+		if err := p.value(&row.Key[i]); err != nil {
+			return err
+		}
+	}
+	p.text = append(p.text, '}')
+	for i, a := range t.Aggregates {
+		p.key(jsonName(aggregateName(t, a)))
+		p.cell(a, row, i)
+	}
+	start := p.open(`,"truncated":{`)
+	for i := range row.Key {
+		if v := &row.Key[i]; v.Cut {
+			p.key(jsonName(key[i].name))
+			p.truncated(v)
+		}
+	}
+	p.close(start)
+	p.text = append(p.text, '}')
+	return nil
+}
+
+func jsonName(name string) string { return string(btfdump.AppendJSONString(nil, []byte(name))) }
+
+// aggregateName returns the member of a row for an aggregate: its kind, or all of it
+// if the spec has several of the kind.
+func aggregateName(t *runtime.Table, a *compiler.Aggregate) string {
+	for _, other := range t.Aggregates {
+		if other != a && other.Kind == a.Kind {
+			return a.Name
+		}
+	}
+	return a.Kind.String()
+}
+
+func (p *jsonPrinter) cell(a *compiler.Aggregate, row *runtime.Row, i int) {
+	c := &row.Cells[i]
+	switch a.Kind {
+	case compiler.Avg:
+		p.text = strconv.AppendFloat(p.text, row.Mean(c.Number), 'f', -1, 64)
+	case compiler.Hist, compiler.Linear:
+		p.text = append(p.text, '[')
+		for n, b := range c.Buckets {
+			if n > 0 {
+				p.text = append(p.text, ',')
+			}
+			p.text = fmt.Appendf(p.text, `{"from":%s,"to":%s,"count":%d}`, b.From, b.To, b.Count)
+		}
+		p.text = append(p.text, ']')
+	default:
+		p.text = append(p.text, c.Number.String()...)
+	}
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
+)
+
+var (
+	valueInt    = &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	valueRecord = &btf.Struct{Name: "s", Size: 12, Members: []btf.Member{
+		{Name: "a", Type: valueInt}, {Name: "b", Type: &btf.Array{Type: valueInt, Nelems: 2}, Offset: 32},
+	}}
+)
+
+// Readings of values in each format: the first, and what has changed since.
+func TestValues(t *testing.T) {
+	number := &compiler.Value{Name: "@n", Type: valueInt, Scalar: &compiler.Scalar{Size: 4, Signed: true}}
+	record := &compiler.Value{Name: "@s", Type: valueRecord}
+	pointer := &compiler.Value{Name: "p", Type: &btf.Pointer{Target: valueRecord}, Pointee: valueRecord, Scalar: &compiler.Scalar{Size: 8}}
+	array := &compiler.Value{Name: "@s.b", Type: valueRecord.Members[1].Type}
+	data := func(bytes ...byte) []byte { return append(bytes, make([]byte, 12-len(bytes))...) }
+	for _, tc := range []struct {
+		name                string
+		of                  *compiler.Value
+		was, is             runtime.Value
+		cpu                 int
+		text, compact, json []string // the first reading, then the second
+	}{
+		{"number", number, runtime.Value{Data: data(5)[:4]}, runtime.Value{Data: data(6)[:4]}, 2,
+			[]string{"CPU 2: @n = (int)5\n", "               7 CPU 2: @n = 5 -> 6\n"},
+			[]string{"CPU 2: @n = 5\n", "               7 CPU 2: @n = 5 -> 6\n"},
+			[]string{`"cpu":2,"name":"@n","ctype":"int","value":5}`, `"cpu":2,"name":"@n","ctype":"int","value":6,"changes":[{"member":"","before":5,"after":6}]}`}},
+		{"no change", number, runtime.Value{Data: data(5)[:4]}, runtime.Value{Data: data(5)[:4]}, -1,
+			[]string{"@n = (int)5\n", ""}, []string{"@n = 5\n", ""},
+			[]string{`"name":"@n","ctype":"int","value":5}`, `"name":"@n","ctype":"int","value":5,"changes":[]}`}},
+		{"members", record, runtime.Value{Data: data(1, 0, 0, 0, 2)}, runtime.Value{Data: data(1, 0, 0, 0, 3, 0, 0, 0, 4)}, -1,
+			[]string{"@s = (struct s){\n .a = (int)1,\n .b = (int[2])[\n  2,\n ],\n}\n", "               7 @s.b[0] = 2 -> 3\n               7 @s.b[1] = 0 -> 4\n"},
+			[]string{"@s = {.a = (int)1,.b = (int[2])[2,],}\n", "               7 @s.b[0] = 2 -> 3\n               7 @s.b[1] = 0 -> 4\n"},
+			[]string{`"name":"@s","ctype":"struct s","value":{"a":1,"b":[2]}}`, `"value":{"a":1,"b":[3,4]},"changes":[{"member":"b[0]","before":2,"after":3},{"member":"b[1]","before":0,"after":4}]}`}},
+		{"elements", array, runtime.Value{Data: data(1)[:8]}, runtime.Value{Data: data(2)[:8]}, -1,
+			[]string{"@s.b = (int[2])[\n 1,\n]\n", "               7 @s.b[0] = 1 -> 2\n"},
+			[]string{"@s.b = [1,]\n", "               7 @s.b[0] = 1 -> 2\n"}, nil},
+		{"behind a pointer", pointer, runtime.Value{Addr: 0xff10, Data: data(1)}, runtime.Value{Addr: 0xff10, Data: data(2)}, -1,
+			[]string{"p = *(0xff10) (struct s){\n .a = (int)1,\n}\n", "               7 p->a = 1 -> 2\n"},
+			[]string{"p = *(0xff10){.a = (int)1,}\n", "               7 p->a = 1 -> 2\n"},
+			[]string{`"ctype":"struct s *","pointer":"0xff10","value":{"a":1}}`, `"pointer":"0xff10","value":{"a":2},"changes":[{"member":"a","before":1,"after":2}]}`}},
+		{"another pointer", pointer, runtime.Value{Addr: 0xff10, Data: data(1)}, runtime.Value{Addr: 0xff20, Data: data(1)}, -1,
+			nil, []string{"p = *(0xff10){.a = (int)1,}\n", "               7 p = *(0xff10){.a = (int)1,} -> *(0xff20){.a = (int)1,}\n"}, nil},
+		{"unreadable", pointer, runtime.Value{Fault: compiler.PointeeFault}, runtime.Value{Addr: 0xff20, Data: data(1)}, -1,
+			[]string{"p = *(0x0) /* Cannot show 'p' as 'struct s *': NULL pointer */\n", "               7 p = *(0x0) /* NULL pointer */ -> *(0xff20){.a = (int)1,}\n"}, nil,
+			[]string{`"pointer":"0x0","value":null,"fault":"NULL pointer"}`, `"value":{"a":1},"changes":[{"member":"","before":null,"after":{"a":1}}]}`}},
+		{"cut", record, runtime.Value{Data: data(1)[:8], Full: 12, Cut: true}, runtime.Value{Data: data(1)[:8], Full: 12, Cut: true}, -1,
+			nil, nil, []string{`"truncated":{"shown":8,"of":12}}`, `"truncated":{"shown":8,"of":12},"changes":[]}`}},
+	} {
+		for format, want := range map[string][]string{"text": tc.text, "compact": tc.compact, "json": tc.json} {
+			if want == nil {
+				continue
+			}
+			p, err := NewValues(Options{Format: format, Look: Look{Time: Mono}, Values: btfdump.Options{Indent: " ", EmitStrings: true}})
+			require.NoError(t, err)
+			tc.was.Value, tc.is.Value = tc.of, tc.of
+			for i, r := range []*Reading{{Value: tc.was, CPU: tc.cpu}, {Value: tc.is, Before: &tc.was, CPU: tc.cpu, Time: 7}} {
+				require.NoError(t, p.Value(r))
+				var out strings.Builder
+				require.NoError(t, p.Flush(&out))
+				if format == "json" {
+					require.True(t, strings.HasSuffix(out.String(), want[i]+"\n"), "%s: %s does not end with %s", tc.name, out.String(), want[i])
+				} else {
+					require.Equal(t, want[i], out.String(), "%s as %s", tc.name, format)
+				}
+			}
+		}
+	}
+}
+
+func TestValuesFormats(t *testing.T) {
+	_, err := NewValues(Options{Format: "xml"})
+	require.Error(t, err)
+}

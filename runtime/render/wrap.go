@@ -1,0 +1,128 @@
+package render
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// wrapValues wraps the last line of a text, which starts at from, where it is longer
+// than width. It breaks the line between values, and inside a large value between
+// members; a piece that does not fit by itself is left whole.
+func wrapValues(text []byte, from, width int) []byte {
+	const least = 20 // less is not worth the indentation
+	if width < least || utf8.RuneCount(text[from:]) <= width {
+		return text
+	}
+	rest := bytes.Clone(text[from:])
+	text = text[:from]
+	indent, column := width/4, 0
+	for len(rest) > 0 {
+		piece := rest[:pieceEnd(rest)]
+		if column+utf8.RuneCount(bytes.TrimRight(piece, " ")) > width && column > indent {
+			text = append(bytes.TrimRight(text, " "), '\n')
+			for range indent {
+				text = append(text, ' ')
+			}
+			column = indent
+		}
+		text = append(text, piece...)
+		column += utf8.RuneCount(piece)
+		rest = rest[len(piece):]
+	}
+	return text
+}
+
+// pieceEnd returns the end of the first piece of a line: behind a comma or a brace, or
+// behind blanks that separate values. Strings, comments and types are not broken.
+func pieceEnd(line []byte) int {
+	for i := 0; i < len(line); i++ {
+		switch rest := line[i:]; rest[0] {
+		case '"':
+			i += stringLength(rest) - 1
+		case '\'':
+			if len(rest) > 2 && rest[2] == '\'' {
+				i += 2
+			}
+		case '\\':
+			i++
+		case '/':
+			if bytes.HasPrefix(rest, []byte("/*")) {
+				i += untilBehind(rest, "*/") - 1
+			}
+		case '(':
+			if i == 0 || !isNameByte(line[i-1]) {
+				i += typeLength(rest) - 1
+			}
+		case ',':
+			return i + 1 + blanksOf(rest[1:])
+		case '{':
+			if len(rest) > 1 && rest[1] != '}' {
+				return i + 1
+			}
+		case ' ':
+			if separates(line, i) {
+				return i + blanksOf(rest)
+			}
+		}
+	}
+	return len(line)
+}
+
+// blanksOf returns the number of blanks that a line begins with.
+func blanksOf(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
+
+// separates reports whether a blank is between values, or before the result of a call:
+// not around the equals sign of a member, behind an arrow or before a comment.
+func separates(line []byte, i int) bool {
+	if i == 0 || i+1 == len(line) {
+		return false
+	}
+	switch before, after := line[i-1], line[i+1]; {
+	case before == '=', before == '>', after == '/':
+		return false
+	case after == '=':
+		return before == ')'
+	}
+	return true
+}
+
+// stringLength returns the length of the string that a line begins with.
+func stringLength(line []byte) int {
+	for i := 1; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(line)
+}
+
+// typeLength returns the length of what is in parentheses at the beginning of a line.
+func typeLength(line []byte) int {
+	depth := 0
+	for i, c := range line {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(line)
+}
+
+// untilBehind returns the length of a line up to the end of a text in it.
+func untilBehind(line []byte, text string) int {
+	if at := bytes.Index(line, []byte(text)); at >= 0 {
+		return at + len(text)
+	}
+	return len(line)
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

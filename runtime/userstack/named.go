@@ -1,0 +1,33 @@
+package userstack
+
+// Key identifies a frame of a process as the kernel has written it.
+type Key struct {
+	PID    uint32
+	Caller bool // whether it is of a caller, and not the innermost one
+	Raw    [FrameSize]byte
+}
+
+// Named remembers how frames were named. The zero value remembers none. A Stacks with
+// a Named takes the names from there: of a process that is on another machine.
+type Named struct {
+	frames map[Key]Frame
+}
+
+// mostNamed is the number of frames that are remembered. After that, all are
+// forgotten: by who writes a recording and by who reads it, at the same frame.
+const mostNamed = 1 << 16
+
+// Add remembers a frame, and reports whether that is new.
+func (n *Named) Add(k Key, f Frame) bool {
+	if known, ok := n.frames[k]; ok && known == f {
+		return false
+	}
+	if len(n.frames) >= mostNamed {
+		clear(n.frames)
+	}
+	if n.frames == nil {
+		n.frames = map[Key]Frame{}
+	}
+	n.frames[k] = f
+	return true
+}

@@ -1,0 +1,154 @@
+// Package userstack names the frames of stacks of processes: by the file that the
+// code is in, the offset there, and the function, if the file has its name.
+//
+//	stacks := userstack.New("/proc")
+//	frames := stacks.Frames(pid, data, when) // data is what bpf_get_stack has written
+package userstack
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"os"
+	"slices"
+	"time"
+)
+
+// FrameSize is the size of struct bpf_stack_build_id in bytes.
+const FrameSize = 32
+
+// Frame is a place in the code of a process.
+type Frame struct {
+	Symbol  string // the function, or "" if it is not known
+	In      uint64 // offset in the function
+	File    string // the file, or what the kernel calls the memory, such as [vdso]; "" if it is not known
+	BuildID string // of the file, in hex; "" if it is not known
+	Offset  uint64 // offset in the file, if File or BuildID is known
+	Address uint64 // in memory, if the file is not known
+}
+
+// The values of bpf_stack_build_id.status (include/uapi/linux/bpf.h).
+const (
+	noFrame = iota
+	validID
+	addressOnly
+)
+
+// Stacks names frames. It remembers files by what identifies them, and what was
+// mapped in a process until it is asked for a later time.
+type Stacks struct {
+	// Named has frames that were named before, or is nil.
+	Named *Named
+
+	proc  string // directory of processes; "" if they cannot be found by their ids
+	files map[fileID]*file
+	byID  map[string]*file // by build ID
+	none  map[string]bool  // build IDs that no mapped file had, by process and ID
+	maps  map[uint32]*snapshot
+}
+
+// New returns a Stacks that finds processes in a directory such as /proc, by the ids
+// of the initial pid namespace. If proc is "", it names no files.
+func New(proc string) *Stacks {
+	return &Stacks{proc: proc, files: map[fileID]*file{}, byID: map[string]*file{}, none: map[string]bool{}, maps: map[uint32]*snapshot{}}
+}
+
+// initialPIDNamespace is what /proc shows for it (PROC_PID_INIT_INO in
+// include/linux/proc_ns.h).
+const initialPIDNamespace = "pid:[4026531836]"
+
+// Running returns a Stacks for the running system. In a pid namespace of its own,
+// where /proc has other ids, it names no files.
+func Running() *Stacks {
+	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != initialPIDNamespace {
+		return New("")
+	}
+	return New("/proc")
+}
+
+// Frames decodes the frames of a process's stack at a time of CLOCK_MONOTONIC, the
+// innermost first. The process need not exist any more: then files that it has in
+// common with others are still known by their build IDs.
+func (s *Stacks) Frames(pid uint32, data []byte, when time.Duration) []Frame {
+	var frames []Frame
+	s.Each(pid, data, when, func(_ Key, f Frame) { frames = append(frames, f) })
+	return frames
+}
+
+// Each calls f with each frame that Frames returns.
+func (s *Stacks) Each(pid uint32, data []byte, when time.Duration, f func(Key, Frame)) {
+	k := Key{PID: pid}
+	for raw := range slices.Chunk(data, FrameSize) {
+		if len(raw) < FrameSize {
+			break
+		}
+		copy(k.Raw[:], raw)
+		if frame, ok := s.frame(&k, when); ok {
+			f(k, frame)
+			k.Caller = true
+		}
+	}
+}
+
+// frame names a frame. It returns false if there is none.
+func (s *Stacks) frame(k *Key, when time.Duration) (Frame, bool) {
+	if s.Named != nil {
+		if f, ok := s.Named.frames[*k]; ok {
+			return f, true
+		}
+	}
+	number := binary.NativeEndian.Uint64(k.Raw[24:])
+	switch binary.NativeEndian.Uint32(k.Raw[:]) {
+	case validID:
+		return s.byBuildID(k.PID, string(k.Raw[4:24]), number, when, k.Caller), true
+	case addressOnly:
+		return s.byAddress(k.PID, number, when, k.Caller), true
+	}
+	return Frame{}, false
+}
+
+// mostNone bounds what is remembered of files that were not found.
+const mostNone = 10_000
+
+// byBuildID names a frame in the file with a build ID.
+func (s *Stacks) byBuildID(pid uint32, id string, offset uint64, when time.Duration, caller bool) Frame {
+	f := s.byID[id]
+	missing := string(binary.NativeEndian.AppendUint32(nil, pid)) + id
+	if f == nil && !s.none[missing] {
+		s.openMapped(pid, when)
+		if f = s.byID[id]; f == nil {
+			if len(s.none) >= mostNone {
+				clear(s.none)
+			}
+			s.none[missing] = true
+		}
+	}
+	if f == nil {
+		return Frame{BuildID: hex.EncodeToString(trimID(id)), Offset: offset}
+	}
+	return f.frame(offset, caller)
+}
+
+// trimID removes the zeroes behind a build ID of fewer than 20 bytes.
+func trimID(id string) []byte {
+	n := len(id)
+	for n > 8 && id[n-1] == 0 {
+		n--
+	}
+	return []byte(id[:n])
+}
+
+// byAddress names a frame by what is mapped at its address.
+func (s *Stacks) byAddress(pid uint32, addr uint64, when time.Duration, caller bool) Frame {
+	at := addr
+	if caller {
+		at-- // of the call, which may be the last instruction of the mapping
+	}
+	m := s.mapped(pid, when).at(at)
+	switch {
+	case m == nil || m.name == "":
+		return Frame{Address: addr}
+	case !m.isFile():
+		return Frame{File: m.name, Offset: addr - m.start}
+	}
+	return s.open(pid, m).frame(addr-m.start+m.offset, caller)
+}

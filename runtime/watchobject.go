@@ -1,0 +1,166 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ksnoop/ksnoop/compiler"
+)
+
+// Ended tells what was watched of a member of an object that has ended.
+type Ended struct {
+	Probe *compiler.Probe // of the writes to it
+	Addr  uint64          // of the memory
+	Last  Value           // that was seen there
+}
+
+// WatchObject sets the breakpoints for an object that has been found. If members
+// have changed since the call, it returns that, too.
+func (s *Session) WatchObject(ev *Event) (changed []Unseen, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for i, m := range ev.Probe.Find.Members {
+		free := func(b *breakpoints) bool {
+			return b.probe.Watch.Finder == ev.Probe && b.probe.Watch.Member == i && b.addr == 0
+		}
+		all := s.breakpointsOf(free)
+		if len(all) == 0 {
+			continue // the programs find no more objects than there are breakpoints for
+		}
+		u, err := s.watchMember(all[0], ev, m)
+		if u != nil {
+			changed = append(changed, *u)
+		}
+		errs = append(errs, err)
+	}
+	return changed, errors.Join(errs...)
+}
+
+// watchMember sets the breakpoints for a member of an object.
+func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Unseen, error) {
+	addr, now := ev.ValueOf(m.Addr).Uint64(), ev.ValueOf(m.Now)
+	b.addr, b.object = addr, ev.Object.Number
+	if now.Fault != compiler.NoFault {
+		return nil, fmt.Errorf("watch %s: the memory at %#x could not be read", b.probe.Func.Name, addr)
+	}
+	w := b.probe.Watch
+	slot := w.Slot * compiler.WatchedSize
+	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedObject), ev.Object.Addr)
+	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedNumber), ev.Object.Number)
+	found := bytes.Clone(now.Data)
+	if !s.lives(b) {
+		b.last = found
+		return nil, nil // its end is the next event of it
+	}
+	set, err := s.watchAt(s.coll.Programs[b.program], b.probe, addr)
+	if err != nil {
+		return nil, &AttachError{b.probe, compiler.Breakpoint, err}
+	}
+	b.events = set.events
+	is := stateOf(w.Old, atomic.LoadUint64(s.watched.word(slot+compiler.WatchedLast)))
+	if before := is; !bytes.Equal(is.Data, found[:len(is.Data)]) && s.lives(b) {
+		before.Data = found[:len(is.Data)]
+		return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: before, Now: is}, nil
+	}
+	return nil, nil
+}
+
+// EndObject removes the breakpoints of an object that has ended, and stores in the
+// event what was watched of it.
+func (s *Session) EndObject(ev *Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.breakpointsOf(func(b *breakpoints) bool { return b.object == ev.Object.Number }) {
+		ended, err := s.endMember(b)
+		if err != nil {
+			return err
+		}
+		ev.Ended = append(ev.Ended, ended)
+	}
+	return nil
+}
+
+// Gone reports whether a watched object has ended without an event of that since the
+// last call: the record of its end is lost, or still to be read.
+func (s *Session) Gone() (gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.breakpointsOf(func(b *breakpoints) bool { return b.object != 0 && !s.lives(b) }) {
+		b.gone++
+		gone = gone || b.gone > 1
+	}
+	return gone
+}
+
+// EndGone removes the breakpoints of objects for which Gone has returned true, and
+// returns what was watched of them. It is for the reader of events, after the records
+// that were waiting then.
+func (s *Session) EndGone() (all []Ended, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.breakpointsOf(func(b *breakpoints) bool { return b.object != 0 && b.gone > 1 }) {
+		ended, err := s.endMember(b)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, ended)
+	}
+	return all, nil
+}
+
+// endMember removes the breakpoints for a member of an object that has ended.
+func (s *Session) endMember(b *breakpoints) (Ended, error) {
+	n, err := b.counts() // all programs for writes before have run
+	if err != nil {
+		return Ended{}, err
+	}
+	b.counted, b.object, b.ended = n, 0, true
+	w := b.probe.Watch
+	last := Value{Value: w.Old, Data: b.last, Full: len(b.last)}
+	if b.last == nil {
+		last = stateOf(w.Old, atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+compiler.WatchedLast)))
+	}
+	if err := b.Close(); err != nil {
+		return Ended{}, fmt.Errorf("remove a breakpoint: %w", err)
+	}
+	return Ended{b.probe, b.addr, last}, nil
+}
+
+// breakpointsOf returns the breakpoints for objects of which is is true.
+func (s *Session) breakpointsOf(is func(*breakpoints) bool) (all []*breakpoints) {
+	for _, at := range s.attached {
+		if b, ok := at.link.(*breakpoints); ok && b.probe.Watch.Finder != nil && is(b) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// lives reports whether the object of breakpoints has not ended. What is watched of a
+// variable always lives.
+func (s *Session) lives(b *breakpoints) (live bool) {
+	if b.probe.Watch.Finder == nil {
+		return true
+	}
+	_ = s.objects.use(func(load func(off int) uint64) { // fails only if the session is closed
+		for i := range compiler.MostObjects {
+			live = live || load(compiler.ObjectAddrs+8*i) != 0 && load(compiler.ObjectNumbers+8*i) == b.object
+		}
+	})
+	return live && b.object != 0
+}
+
+// Watching reports whether memory is watched, or an object to watch may still be found.
+func (s *Session) Watching() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.attached {
+		if b, ok := at.link.(*breakpoints); ok && !b.ended {
+			return true
+		}
+	}
+	return false
+}
