@@ -62,9 +62,9 @@ test: deps
 	go run ./e2e/gotest -vet=off -timeout 30m ./e2e ./...
 	cd cmd/ksnoop-exporter && go vet ./... && go test -vet=off ./...
 
-# What make test leaves out: the other kernels, full loops on one, costs by the table, packages and the image.
+# Every test on every kernel with full loops; costs by the table, packages and the image.
 test-kernels: deps dist-deps
-	go run ./e2e/gotest -timeout 2h ./e2e -full
+	go run ./e2e/gotest -timeout 12h ./e2e -full
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 	cd cmd/ksnoop-exporter && go test -run Prometheus . -full
 
@@ -79,12 +79,11 @@ test-seeds: deps
 	done; [ -z "$$failed" ] || { echo "seeds that failed:$$failed"; exit 1; }; echo "all of $(SEEDS) seeds passed"
 RACES := ^(accounting|attaching|chain|cycles|ends|flood|frozen|limited|losses|many|measures|mishaps|noroom|pairing|preemption|runtime|spanning|stack|tables|tree|unload)$$
 
-# For a night: every test on every kernel with full loops, every function, a million
-# calls of random specs, ten minutes of attaching and detaching, two tracers beside busy
-# threads for an hour, and the OpenTelemetry Collector.
-test-long: deps dist-deps
+# For a night: test-kernels, every function, a million calls of random specs, ten
+# minutes of attaching and detaching, two tracers beside busy threads for an hour, and
+# the OpenTelemetry Collector.
+test-long: test-kernels
 	cd e2e/collector && go vet . && go test -vet=off -count 1 .
-	go test -timeout 12h ./e2e -full -long
 	go test ./compiler/codegen -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep -1 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h

@@ -47,7 +47,6 @@ var checkedSpecs = []string{
 // TestCheck checks specs against the types of all kernels, on this machine, as
 // a user without privileges.
 func TestCheck(t *testing.T) {
-	skipWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	ksnoop, dir := nobodysBinary(t)

@@ -21,7 +21,6 @@ import (
 // TestDocs runs the examples of the README and of docs, page by page, in a
 // virtual machine with a shell. It checks that they print what the page shows.
 func TestDocs(t *testing.T) {
-	skipWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	busybox, err := fetchBusybox()

@@ -51,7 +51,7 @@ func TestGuest(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
-	params, err := script.Params(dir, script.Options{Schemas: guestPages, Long: *long, Replay: *replays})
+	params, err := script.Params(dir, script.Options{Schemas: guestPages, Full: *full, Replay: *replays})
 	require.NoError(t, err)
 	params.Deadline, _ = t.Deadline()
 	testscript.RunT(sequential{t}, params)

@@ -27,7 +27,7 @@ func TestFeatures(t *testing.T) {
 		t.Skip("runs with -full")
 	}
 	t.Parallel()
-	for _, suite := range longestFirst(t, vm.ARM64) {
+	for _, suite := range longestFirst(vm.ARM64) {
 		line := suite.String()
 		if !chosen && !slices.Contains(arm64Kernels, line) {
 			continue

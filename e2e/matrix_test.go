@@ -40,7 +40,7 @@ const (
 // bootLimit returns the time limit of the run of one kernel, which takes some
 // ten minutes on an idle machine. All functions of 5.10 take half an hour.
 func bootLimit() time.Duration {
-	if *sweep < 0 || *long {
+	if *sweep < 0 || *full {
 		return 2 * time.Hour
 	}
 	return 40*time.Minute + 2**cycles + 2**soakFor
@@ -48,16 +48,15 @@ func bootLimit() time.Duration {
 
 // TestMatrix runs TestGuest on every kernel of vm.Matrix for amd64, each in a
 // virtual machine that holds nothing but ksnoop, this test and the scripts.
-func TestMatrix(t *testing.T) { testMatrix(t, longestFirst(t, vm.AMD64)) }
+func TestMatrix(t *testing.T) { testMatrix(t, longestFirst(vm.AMD64)) }
 
-// TestARM64 does the same for arm64: on one kernel without -full, and on three
-// with it.
+// TestARM64 does the same for arm64, on one kernel without -full.
 func TestARM64(t *testing.T) {
-	suites := longestFirst(t, vm.ARM64)
+	suites := longestFirst(vm.ARM64)
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
-		lines := arm64Kernels[:1]
-		if *full {
-			lines = arm64Kernels
+		lines := arm64Kernels
+		if !*full {
+			lines = lines[:1]
 		}
 		suites = slices.DeleteFunc(suites, func(s vm.Suite) bool { return !slices.Contains(lines, s.String()) })
 	}
@@ -71,9 +70,7 @@ var arm64Kernels = []string{oneKernel, "6.1", "newest"}
 // TestWithoutPAN runs tests on an arm64 CPU that lets the kernel read the memory
 // of processes as its own.
 func TestWithoutPAN(t *testing.T) {
-	if !*full && !strings.Contains(flag.Lookup("test.run").Value.String(), "PAN") {
-		t.Skip("runs with -full")
-	}
+	onlyWithFull(t)
 	t.Parallel()
 	testOn(t, oneKernel, vm.Machine{Kernel: vm.Kernel{Arch: vm.ARM64}, Model: "cortex-a57"}, "^TestGuest$/^(language|tagged|trace|unreadable)$")
 }
@@ -110,7 +107,7 @@ func testMatrix(t *testing.T, suites []vm.Suite) {
 			}
 			var machines []vm.Machine
 			for _, which := range shares(t, suite) {
-				m.Args = append(guestArgs(which...), "-long="+strconv.FormatBool(longHere(suite)), "-replays="+strconv.FormatBool(replaysHere(suite)))
+				m.Args = append(guestArgs(which...), "-replays="+strconv.FormatBool(replaysHere(suite)))
 				machines = append(machines, m)
 			}
 			if n := *onlyShare; n > 0 && n <= len(machines) {
@@ -222,7 +219,7 @@ func replay(t *testing.T, output, again string) {
 
 // shares returns, for each machine of a kernel, the flags that select its
 // tests. -run selects them at the third level. Otherwise they are the main job,
-// or with -full all that are not left out, in two parts.
+// or with -full and on oneKernel all, in two parts.
 func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
 	const all = "^TestGuest$"
 	run := selectedBelow(all, 2)
@@ -232,12 +229,7 @@ func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
 	case (suite.String() != oneKernel || suite.Arch == vm.ARM64) && !*full:
 		return [][]string{{"-test.run=" + all + "/" + oneOf(mainJob)}}
 	}
-	var left []string
-	if *full && !named() {
-		left = leftOut(t, suite)
-	}
-	names := slices.DeleteFunc(guestTests(t), func(name string) bool { return slices.Contains(left, name) })
-	for _, part := range share(names, 2) {
+	for _, part := range share(guestTests(t), 2) {
 		if len(part) > 0 {
 			flags = append(flags, []string{"-test.run=" + all + "/" + oneOf(part)})
 		}
@@ -263,7 +255,7 @@ func guestArgs(which ...string) []string {
 	return append(which,
 		"-test.v=test2json", "-test.timeout="+bootLimit().String(),
 		"-sweep="+strconv.Itoa(*sweep), "-attach="+strconv.Itoa(*attachMany),
-		"-cycles="+cycles.String(), "-long="+strconv.FormatBool(*long), "-soak="+strconv.Itoa(*soak), "-soak-for="+soakFor.String(),
+		"-cycles="+cycles.String(), "-full="+strconv.FormatBool(*full), "-soak="+strconv.Itoa(*soak), "-soak-for="+soakFor.String(),
 		"-casts="+strconv.Itoa(*casts), "-casts-seed="+strconv.FormatUint(*castsSeed, 10),
 	)
 }

@@ -26,9 +26,7 @@ import (
 // time: the latency of block devices, and how long tasks wait for a CPU. Time is counted
 // in instructions, so that a busy host does not come between the two.
 func TestPeers(t *testing.T) {
-	if !*full && !named() {
-		t.Skip("runs with -full: the peer compiles for half a minute")
-	}
+	onlyWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	_, err := vm.Install(t.Context(), bpftracePath, "bpftrace")

@@ -20,7 +20,6 @@ func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything")
 	}
-	skipWithFull(t)
 	t.Parallel()
 	require.NoError(t, dependOnSources())
 	readme, err := os.ReadFile("../README.md")

@@ -105,7 +105,6 @@ func TestKselftestRecipe(t *testing.T) {
 // own commands: a virtual machine is a shell, and LAVA's results are lines.
 func TestRecipes(t *testing.T) {
 	requireTracing(t)
-	skipWithFull(t)
 	t.Parallel()
 	ksnoop, err := filepath.Abs(staticBinary(t, vm.Arch(runtime.GOARCH)))
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	soak    = flag.Int("soak", 0, "how many calls TestSoak makes beside two tracers; 0: 45000, or 450000 with -long")
+	soak    = flag.Int("soak", 0, "how many calls TestSoak makes beside two tracers; 0: 45000, or 450000 with -full")
 	soakFor = flag.Duration("soak-for", 0, "make so many calls again and again, for so long")
 )
 

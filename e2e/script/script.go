@@ -76,7 +76,7 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 // Options say how scripts run.
 type Options struct {
 	Schemas string // directory of the JSON schemas
-	Long    bool   // loops have their full length
+	Full    bool   // loops have their full length
 	Replay  bool   // what trace prints is recorded, replayed and compared
 }
 
@@ -91,8 +91,8 @@ func Params(dir string, o Options) (testscript.Params, error) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(text string) (bool, error) {
-			if text == "long" {
-				return o.Long, nil
+			if text == "full" {
+				return o.Full, nil
 			}
 			if name, ok := strings.CutPrefix(text, "func:"); ok {
 				return traceable(name)

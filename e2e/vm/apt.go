@@ -38,7 +38,14 @@ func newApt(ctx context.Context, dir, suite string, arch Arch) (*apt, error) {
 	if err := os.WriteFile(filepath.Join(dir, "sources.list"), []byte(source), 0o644); err != nil {
 		return nil, err
 	}
+	// Container images have apt delete the machine's archives after each update,
+	// which another apt may be about to install.
+	noHooks := filepath.Join(dir, "apt.conf")
+	if err := os.WriteFile(noHooks, []byte("#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n"), 0o644); err != nil {
+		return nil, err
+	}
 	a := &apt{dir: dir, options: []string{
+		"-c", noHooks,
 		"-o", "Dir::State=" + filepath.Join(dir, "state"),
 		"-o", "Dir::State::status=/dev/null",
 		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"),

@@ -53,6 +53,7 @@ func Install(ctx context.Context, program, pkg string) (string, error) {
 		{"update"},
 		{"install", "-y", "--no-install-recommends", pkg},
 	} {
+		args = append([]string{"-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300"}, args...) // another program may use it now
 		if _, err := output(exec.CommandContext(ctx, "apt-get", args...)); err != nil {
 			return "", err
 		}
