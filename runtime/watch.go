@@ -26,7 +26,7 @@ type breakpoints struct {
 	object  uint64 // number of the object that is watched, or 0
 	ended   bool   // whether there was an object that has ended
 	gone    int    // number of times that Gone has found that the object has ended
-	last    []byte // the value of an object that had ended before it could be watched
+	last    []byte // the value of an object that had ended when its breakpoints were set, or nil
 	events  []*os.File
 	counted uint64 // what the events had counted when they were closed
 }

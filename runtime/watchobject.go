@@ -14,6 +14,8 @@ type Ended struct {
 	Probe *compiler.Probe // of the writes to it
 	Addr  uint64          // of the memory
 	Last  Value           // that was seen there
+	// Unwatched is set if it ended before its breakpoints were set: no write to it was seen.
+	Unwatched bool
 }
 
 // WatchObject sets the breakpoints for an object that has been found. If members
@@ -61,7 +63,11 @@ func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Un
 	}
 	b.events = set.events
 	is := stateOf(w.Old, atomic.LoadUint64(s.watched.word(slot+compiler.WatchedLast)))
-	if before := is; !bytes.Equal(is.Data, found[:len(is.Data)]) && s.lives(b) {
+	if !s.lives(b) {
+		b.last = found // what is there now may be another object's
+		return nil, nil
+	}
+	if before := is; !bytes.Equal(is.Data, found[:len(is.Data)]) {
 		before.Data = found[:len(is.Data)]
 		return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: before, Now: is}, nil
 	}
@@ -117,16 +123,17 @@ func (s *Session) endMember(b *breakpoints) (Ended, error) {
 	if err != nil {
 		return Ended{}, err
 	}
+	unwatched := b.last != nil && n == b.counted
 	b.counted, b.object, b.ended = n, 0, true
 	w := b.probe.Watch
 	last := Value{Value: w.Old, Data: b.last, Full: len(b.last)}
-	if b.last == nil {
+	if !unwatched {
 		last = stateOf(w.Old, atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+compiler.WatchedLast)))
 	}
 	if err := b.Close(); err != nil {
 		return Ended{}, fmt.Errorf("remove a breakpoint: %w", err)
 	}
-	return Ended{b.probe, b.addr, last}, nil
+	return Ended{Probe: b.probe, Addr: b.addr, Last: last, Unwatched: unwatched}, nil
 }
 
 // breakpointsOf returns the breakpoints for objects of which is is true.

@@ -129,6 +129,9 @@ func (p *compactPrinter) ended(ev *runtime.Event) error {
 		if by := freedBy(ev); by != nil {
 			p.place(append(p.text, ", freed by "...), p.symbols.caller(by.Uint64()), by.Uint64())
 		}
+		if e.Unwatched {
+			p.text = append(p.text, ", unwatched: it ended before its breakpoints were set"...)
+		}
 		p.text = append(p.text, '\n')
 	}
 	return nil
@@ -267,6 +270,9 @@ func (p *jsonPrinter) ended(ev *runtime.Event) error {
 			if err := p.member(`,"place":`, by); err != nil {
 				return err
 			}
+		}
+		if e.Unwatched {
+			p.text = append(p.text, `,"unwatched":true`...)
 		}
 		p.text = append(p.text, '}', '\n')
 	}
