@@ -65,6 +65,7 @@ test: deps
 # Every test on every kernel with full loops; costs by the table, packages and the image.
 test-kernels: deps dist-deps
 	go run ./e2e/gotest -timeout 12h ./e2e -full
+	go test ./cmd/ksnoop -run 'TestMutatedRecordings$$' -mutants 100000
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 	cd cmd/ksnoop-exporter && go test -run Prometheus . -full
 

@@ -4,9 +4,11 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -71,5 +73,25 @@ func (sequential) Parallel() {}
 func (sequential) Verbose() bool { return testing.Verbose() }
 
 func (s sequential) Run(name string, run func(testscript.T)) {
-	s.T.Run(name, func(t *testing.T) { run(sequential{t}) })
+	s.T.Run(name, func(t *testing.T) {
+		logCPU(t)
+		run(sequential{t})
+	})
+}
+
+// logCPU says at the end of a test of the guest how long it has kept the processor busy,
+// which is what it costs the host: to wait costs nothing.
+func logCPU(t *testing.T) {
+	start := busy(t)
+	t.Cleanup(func() { t.Logf("%.1f s of CPU", (busy(t) - start).Seconds()) })
+}
+
+// busy returns for how long the only processor was not idle.
+func busy(t *testing.T) time.Duration {
+	text, err := os.ReadFile("/proc/uptime")
+	require.NoError(t, err)
+	var up, idle float64
+	_, err = fmt.Sscan(string(text), &up, &idle)
+	require.NoError(t, err)
+	return time.Duration((up - idle) * float64(time.Second))
 }

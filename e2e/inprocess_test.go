@@ -67,6 +67,7 @@ func runInProcess(t *testing.T) {
 			if k == nil {
 				k = openKernel(t)
 			}
+			logCPU(t)
 			test.test(t, k)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -270,14 +271,12 @@ func TestTruncatedRecordings(t *testing.T) {
 	}
 }
 
+var mutants = flag.Int("mutants", 5000, "recordings with a changed byte or some that TestMutatedRecordings reads")
+
 // TestMutatedRecordings verifies that recordings with any content, whose checksums are
 // right, are read and printed without an accident.
 func TestMutatedRecordings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	rounds := 100_000
-	if testing.Short() {
-		rounds = 2000
-	}
 	runs := traceRuns(t)
 	read, damaged := 0, 0
 	for _, run := range runs {
@@ -285,7 +284,7 @@ func TestMutatedRecordings(t *testing.T) {
 		var file bytes.Buffer
 		run.record(t, &file, symbolTable(t))
 		contents := contentsOf(t, file.Bytes())
-		for range rounds / len(runs) {
+		for range *mutants / len(runs) {
 			mutant := make([][]byte, len(contents))
 			for i := range contents {
 				mutant[i] = bytes.Clone(contents[i])
@@ -305,8 +304,8 @@ func TestMutatedRecordings(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, read, rounds/100, "some are still recordings")
-	require.Greater(t, damaged, rounds/100)
+	require.Greater(t, read, *mutants/100, "some are still recordings")
+	require.Greater(t, damaged, *mutants/100)
 }
 
 // mutate changes a byte or two in place.

@@ -18,7 +18,7 @@ import (
 var optional = map[string]*regexp.Regexp{
 	"trace": regexp.MustCompile(`^(probes/0/)?(module|missed|limited|unread|replaced|open)$|/format$|(^|/)wall$|^boot$|` +
 		`^(caller|duration|diff|diff/p/0/member|shared|begin|(begin/)?(module|return|container|container/(id|name)|pointers|symbols|truncated|faults|truncated/[sb]/of))$|` +
-		`^(more|full|after|writer|stack|place)$|^rows/0/(count|hist|truncated|truncated/.*/of)$`),
+		`^(more|full|after|writer|stack|place|unwatched)$|^rows/0/(count|hist|truncated|truncated/.*/of)$`),
 	"results": regexp.MustCompile(`^(fields|text|notes|file|line|seconds)$`),
 	"doctor":  regexp.MustCompile(`^$`),
 	"print":   regexp.MustCompile(`^(cpu|wall|format|pointer|fault|truncated|truncated/of|symbols|changes)$`),
@@ -269,4 +269,12 @@ func TestJSONPage(t *testing.T) {
 			require.Subset(t, names, strings.Fields(strings.ReplaceAll(row[1], "`", "")))
 		}
 	}
+}
+
+// TestWithoutNumbers checks which lines are taken for equal.
+func TestWithoutNumbers(t *testing.T) {
+	require.Equal(t, `{"at":"0","n":-0,"v":[0,0.0]}`, withoutNumbers(`{"at":"0xff00ab12","n":-17,"v":[10,1.5]}`))
+	require.Equal(t, withoutNumbers(`{"n":1}`), withoutNumbers(`{"n":200}`))
+	require.NotEqual(t, withoutNumbers(`{"n":1}`), withoutNumbers(`{"n":"1"}`))
+	require.NotEqual(t, withoutNumbers(`{"n":1}`), withoutNumbers(`{"n":true}`))
 }

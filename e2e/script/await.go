@@ -21,9 +21,11 @@ func await(ts *testscript.TestScript, args []string) {
 	re, err := regexp.Compile("(?m)" + *pattern)
 	ts.Check(err)
 	variable := flags.Arg(1)
+	seen := -1 // bytes of a file that grows
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		text, err := os.ReadFile(ts.MkAbs(flags.Arg(0)))
-		if err != nil || !re.Match(text) {
+		if err != nil || len(text) == seen || !re.Match(text) {
+			seen = len(text)
 			continue
 		}
 		if variable == "" {
