@@ -19,7 +19,7 @@ const (
 	blocked  = 40 // readers
 )
 
-func floodCalls() int { return rounds(100_000, 1_000_000) } // with the default kind
+func floodCalls() int { return rounds(50_000, 1_000_000) } // with the default kind
 func kindCalls() int  { return rounds(10_000, 50_000) }     // with each of the other kinds
 func shortTasks() int { return rounds(500, 3000) }
 

@@ -66,14 +66,16 @@ func guestTests(t *testing.T) (names []string) {
 	return names
 }
 
-// weights lists the seconds that the longest tests of TestGuest take on oneKernel.
+// weights lists the seconds of CPU that the longest tests of TestGuest take on oneKernel.
 // They decide only which machine runs a test.
 var weights = map[string]int{
-	"attach": 18, "attaching": 23, "casts": 23, "chain": 13, "check": 10, "denied": 11, "doctor": 31,
-	"exits": 38, "expressions": 11, "follow": 60, "iter": 13, "json": 12, "kprobe-events": 29,
-	"kprobe-files": 11, "language": 32, "lockdown": 13, "look": 13, "losses": 33, "many": 36, "measures": 28,
-	"mistakes": 18, "pairing": 15, "pointers": 23, "printing": 12, "privileges": 16, "recordings": 22,
-	"runtime": 26, "spans": 16, "sweep": 10, "tables": 13, "terminal": 34, "unreadable": 15,
+	"attach": 18, "attaching": 12, "bounds": 8, "casts": 11, "chain": 9, "check": 10, "denied": 11,
+	"doctor": 23, "exits": 14, "expressions": 9, "fallback": 7, "follow": 30, "iter": 13, "json": 10,
+	"kprobe-events": 27, "kprobe-files": 11, "language": 21, "lockdown": 13, "look": 12, "losses": 20,
+	"measures": 15, "mistakes": 18, "modules": 7, "over": 12, "pairing": 8, "part": 7, "paths": 8,
+	"pointers": 10, "print": 14, "printing": 13, "privileges": 16, "record": 14, "recordings": 16,
+	"runtime": 17, "scopes": 7, "spanning": 7, "spans": 14, "stack": 9, "tables": 8, "types": 18,
+	"unreadable": 11, "values": 10, "verdicts": 34, "watch": 24, "watch-objects": 14,
 }
 
 // lightWeight is the weight of all other tests, in seconds.

@@ -38,14 +38,14 @@ var recordedTraces = []struct {
 	{"container", "-o json", []string{"vfs_write($container, $cgroup, count == 4321)", "vfs_read($container, count()) if count == 4321"}, "write -n 3 -size 4321 -cgroup " + containerCgroup},
 	{"objects", "-o compact", []string{"iter:task(task->pid, task->comm:string, *task->files) if task->pid == 1"}, ""},
 	{"rate", "-o json", []string{"--rate", "3/s", "vfs_write(count == 4321)"}, "write -n 50 -size 4321"},
-	{"losses", "-o json", []string{"-P", "1", "vfs_write($ustack, count == 4321, buf:x64)"}, "write -n 20000 -size 4321"},
+	{"losses", "-o json", []string{"-P", "1", "vfs_write($ustack, count == 4321, buf:x64)"}, "write -n 4000 -size 4321"},
 }
 
 // containerCgroup is the directory of a cgroup that looks like a container's.
 var containerCgroup = "/sys/fs/cgroup/docker-" + strings.Repeat("12ab", 16) + ".scope"
 
 // mostHandedOut is the largest size of what a guest passes to the host of a trace.
-const mostHandedOut = 256 << 10
+const mostHandedOut = 64 << 10
 
 // testRecordings verifies that replay prints of a recording what trace has printed, byte
 // for byte, and passes both to the host, where [replayRecordings] does the same.

@@ -176,7 +176,7 @@ func contiguous(a *compiler.Aggregate, counts map[[2]int64]uint64) (all []runtim
 // the keys that have a row are in it, and all others are counted as in none.
 func tableFull(t *testing.T, k *kernel) {
 	const users, room = 4, 1000
-	keys := rounds(25_000, 100_000)
+	keys := rounds(8_000, 100_000)
 	tr := k.measure(t, resolve.Wishes{}, compiler.Options{Keys: room},
 		measured{"generic_file_llseek_size(offset, count(), hist(offset))", compiler.NoMeasure},
 		measured{"generic_file_llseek_size($cpu, count())", compiler.NoMeasure})
@@ -209,7 +209,7 @@ func tableFull(t *testing.T, k *kernel) {
 // missed because of that.
 func tableLive(t *testing.T, k *kernel, kind compiler.Kind) {
 	const users = 3
-	calls := rounds(20_000, 100_000)
+	calls := rounds(8_000, 100_000)
 	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{}, measured{"generic_file_llseek_size((u16)offset, count())", compiler.NoMeasure})
 	var left atomic.Int64
 	left.Store(users)

@@ -20,10 +20,10 @@ const (
 	sleepers     = 4
 )
 
-func pipeRounds() int   { return rounds(400, 3200) }
-func overlayOpens() int { return rounds(2000, 20_000) }
-func pings() int        { return rounds(4000, 30_000) }
-func wakeups() int      { return rounds(1000, 4000) }
+func pipeRounds() int   { return rounds(200, 3200) }
+func overlayOpens() int { return rounds(1000, 20_000) }
+func pings() int        { return rounds(2000, 30_000) }
+func wakeups() int      { return rounds(500, 4000) }
 
 // readPipes starts threads that wait in the kernel for bytes, each in its own
 // pipe, and one that writes to them in random order. Every read asks for as

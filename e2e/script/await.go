@@ -24,8 +24,10 @@ func await(ts *testscript.TestScript, args []string) {
 	seen := -1 // bytes of a file that grows
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		text, err := os.ReadFile(ts.MkAbs(flags.Arg(0)))
-		if err != nil || len(text) == seen || !re.Match(text) {
-			seen = len(text)
+		if err != nil || len(text) == seen {
+			continue
+		}
+		if seen = len(text); !re.Match(text) {
 			continue
 		}
 		if variable == "" {
