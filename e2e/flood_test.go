@@ -20,7 +20,7 @@ const (
 )
 
 func floodCalls() int { return rounds(50_000, 1_000_000) } // with the default kind
-func kindCalls() int  { return rounds(10_000, 50_000) }     // with each of the other kinds
+func kindCalls() int  { return rounds(10_000, 50_000) }    // with each of the other kinds
 func shortTasks() int { return rounds(500, 3000) }
 
 // testFlood checks that every call is accounted for, whether it is shown,
