@@ -43,14 +43,21 @@ func NewCache() Cache {
 	return Cache{Dir: filepath.Join(dir, "ksnoop", "kernels", strings.Join(modules, "+"))}
 }
 
+// tries is how often a mirror is asked that fails, a second apart.
+const tries = 3
+
 // Kernel returns the suite's kernel. It asks apt at most once a day. If apt
-// fails, it returns the kernel from an earlier day.
+// fails each time, it returns the kernel from an earlier day.
 func (c Cache) Kernel(ctx context.Context, s Suite) (Kernel, error) {
 	cached, age, err := c.lookup(s)
 	if err == nil && age < refresh {
 		return cached, nil
 	}
-	fetched, fetchErr := c.fetch(ctx, s)
+	var fetched Kernel
+	fetchErr := again(ctx, func() (err error) {
+		fetched, err = c.fetch(ctx, s)
+		return err
+	})
 	switch {
 	case fetchErr == nil:
 		return fetched, c.choose(s, fetched.Release)
@@ -58,6 +65,16 @@ func (c Cache) Kernel(ctx context.Context, s Suite) (Kernel, error) {
 		return cached, c.choose(s, cached.Release)
 	}
 	return Kernel{}, fmt.Errorf("fetch a kernel for %s from %s: %w", s.Arch, s.Name, fetchErr)
+}
+
+// again calls fetch until it succeeds, tries times at most, and returns its last error.
+func again(ctx context.Context, fetch func() error) error {
+	err := fetch()
+	for n := 1; err != nil && ctx.Err() == nil && n < tries; n++ {
+		time.Sleep(time.Second)
+		err = fetch()
+	}
+	return err
 }
 
 // lookup returns the kernel last chosen for the suite and how long ago that
