@@ -4,8 +4,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 BUILD := go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)"
 
-# What is built is static, and so are the tests, which run in virtual machines.
+# What is built is static, and so are the tests, which run in virtual machines. With
+# -trimpath everywhere nothing is compiled twice.
 export CGO_ENABLED = 0
+export GOFLAGS += -trimpath
 
 # The static binary.
 ksnoop: FORCE
@@ -59,7 +61,7 @@ static-exporter:
 test: deps
 	go vet ./...
 	go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-	go run ./e2e/gotest -vet=off -timeout 30m ./e2e ./...
+	go run ./e2e/gotest -vet=off -timeout 80m ./e2e ./...
 	cd cmd/ksnoop-exporter && go vet ./... && go test -vet=off ./...
 
 # Every test on every kernel with full loops; costs by the table, packages and the image.

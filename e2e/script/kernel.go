@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -42,18 +43,41 @@ func runningKernel() (version, error) {
 	return v, nil
 }
 
-// traceable reports whether ftrace allows a probe on a function.
+// traceable reports whether ftrace allows a probe on a function. The kernel takes
+// long to print all, so it is asked again only if modules have come or gone.
 func traceable(name string) (bool, error) {
-	text, err := os.ReadFile("/sys/kernel/tracing/available_filter_functions")
-	return slices.Contains(strings.Fields(string(text)), name), err
+	modules, err := os.ReadFile("/proc/modules")
+	if err != nil {
+		return false, err
+	}
+	hooks.Lock()
+	defer hooks.Unlock()
+	if hooks.names == nil || hooks.modules != string(modules) {
+		text, err := os.ReadFile("/sys/kernel/tracing/available_filter_functions")
+		if err != nil {
+			return false, err
+		}
+		hooks.modules, hooks.names = string(modules), map[string]bool{}
+		for field := range strings.FieldsSeq(string(text)) {
+			hooks.names[field] = true
+		}
+	}
+	return hooks.names[name], nil
+}
+
+// hooks holds the functions that ftrace allowed a probe on with these modules.
+var hooks struct {
+	sync.Mutex
+	modules string
+	names   map[string]bool
 }
 
 // variables reports whether the kernel lists variables among its symbols
 // (CONFIG_KALLSYMS_ALL).
-func variables() (bool, error) {
+var variables = sync.OnceValues(func() (bool, error) {
 	symbols, err := os.ReadFile("/proc/kallsyms")
 	return bytes.Contains(symbols, []byte(" init_task\n")), err
-}
+})
 
 // has reports whether the kernel attaches programs of a kind.
 func has(kind string) (bool, error) {
