@@ -28,10 +28,12 @@ func TestProperties(t *testing.T) {
 			large++
 			continue
 		}
-		records++
+		if records++; leftOut(records) {
+			continue
+		}
 		newRecordProperties(t, rnd, typ).check(t)
 	}
-	t.Logf("%d records, %d larger ones left out", records, large)
+	t.Logf("%d records, all or every fourth of them, %d larger ones left out", records, large)
 }
 
 // recordProperties is one record with its dumpers and a value of it.

@@ -67,6 +67,7 @@ func benchKernel(t *testing.T, line string, m vm.Machine) (rows []bench.Row) {
 	require.NoError(t, err)
 	m.Kernel, m.Icount, m.Args = kernel, true, append(guestArgs("-test.run=^TestGuestBench$"), "-steps="+*steps)
 	m.Memory = 2048 // the peers' libraries take 200 MB
+	waitForTurn(t, secondsOf(t))
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
 	var output bytes.Buffer

@@ -40,7 +40,7 @@ func (s castSpec) wishes(attach compiler.Kind) resolve.Wishes {
 func testCasts(t *testing.T, k *kernel) {
 	target := k.target()
 	target.Features.Preemptible = false // otherwise fentry would not be chosen for all
-	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(40, 2000)))
+	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(24, 2000)))
 	logCasts(t, specs)
 	for _, attach := range append(k.kinds(t), "") {
 		name := string(attach)

@@ -139,7 +139,7 @@ func TestGuestCosts(t *testing.T) {
 		t.Skip("runs inside a virtual machine, see TestCosts")
 	}
 	k := openKernel(t)
-	kinds := k.kinds(t)
+	kinds := k.allKinds()
 	m := newMeter(t)
 	reportRelease(t)
 	t.Logf("a call takes %.1f instructions; more with", m.nothing)

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	scratch = dir
+	if err := manyTests(); err != nil {
+		panic(err)
+	}
 	status := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(status)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -100,8 +101,18 @@ func (k *kernel) target() *compiler.Target {
 	return &target
 }
 
-// kinds lists the attach kinds that a user can choose on this kernel.
+// kinds lists the attach kinds that a test goes through: all, or without -full all but
+// kprobe.multi where kprobe.session has the same programs and a return besides.
 func (k *kernel) kinds(t *testing.T) []compiler.Kind {
+	all := k.allKinds()
+	if !*full && slices.Contains(all, compiler.KprobeSession) {
+		all = slices.DeleteFunc(all, func(kind compiler.Kind) bool { return kind == compiler.KprobeMulti })
+	}
+	return all
+}
+
+// allKinds lists the attach kinds that a user can choose on this kernel.
+func (k *kernel) allKinds() []compiler.Kind {
 	f := k.target().Features
 	kinds := []compiler.Kind{compiler.Kprobe}
 	if f.Trampoline {

@@ -29,7 +29,7 @@ func testJoined(t *testing.T, k *kernel) {
 	specs := append([]string{
 		getpgid + "(regs->" + firstArgument + ", return)", getsid + "(regs->sp, return)", getpriority + "(regs, return)",
 	}, plain...)
-	kinds := slices.DeleteFunc(k.kinds(t), func(kind compiler.Kind) bool { return !kind.Multi() })
+	kinds := slices.DeleteFunc(k.allKinds(), func(kind compiler.Kind) bool { return !kind.Multi() })
 	for name, k := range map[string]*kernel{"address": k, "name": k.hiding(t, append(slices.Clone(plain), getpgid, getsid, getpriority))} {
 		for _, kind := range append(kinds, "") {
 			if kind == "" && !k.target().Features.Preemptible && name == "name" {

@@ -154,19 +154,22 @@ func requireMachine(t *testing.T, a vm.Arch) {
 // testKernel boots machines of one kernel, all at once, and repeats the results
 // of their tests here. It returns what they have printed.
 func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
-	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
-	defer cancel()
 	outputs, errs := make([]bytes.Buffer, len(machines)), make([]error, len(machines))
 	t.Logf("kernel: %s, seed %d", machines[0].Kernel.Release, *seed)
-	start := time.Now()
 	var wg sync.WaitGroup
 	for i, m := range machines {
 		m.Seed = *seed
 		log := logOf(t, i)
-		wg.Go(func() { errs[i] = m.Run(ctx, io.MultiWriter(&outputs[i], log)) })
+		wg.Go(func() {
+			defer waitForTurn(t, secondsOf(t))()
+			ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
+			defer cancel()
+			start := time.Now()
+			errs[i] = m.Run(ctx, io.MultiWriter(&outputs[i], log))
+			t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
+		})
 	}
 	wg.Wait()
-	t.Logf("ran for %v", time.Since(start).Round(100*time.Millisecond))
 	for i := range machines {
 		replay(t, replayRecordings(t, outputs[i].String()), "again: "+again(t, i, len(machines)))
 		if errs[i] != nil {

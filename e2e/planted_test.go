@@ -23,6 +23,7 @@ func TestPlantedFailure(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), gotest, "-logs", t.TempDir(), "-vet=off", "-timeout", "30m", "./e2e",
 		"-run", "^TestMatrix$/^"+oneKernel+"$/^planted$", "-scripts", "testdata/planted", "-ksnoop", staticBinary(t, vm.AMD64))
 	cmd.Dir = ".."
+	waitForTurn(t, secondsOf(t))
 	printed, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 1, cmd.ProcessState.ExitCode())

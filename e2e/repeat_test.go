@@ -30,6 +30,7 @@ func TestRepeatable(t *testing.T) {
 
 // bootOnce returns what a machine has printed until its end.
 func bootOnce(t *testing.T, m vm.Machine) string {
+	defer waitForTurn(t, secondsOf(t))()
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
 	var output bytes.Buffer

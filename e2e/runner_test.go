@@ -37,6 +37,7 @@ func TestVirtualMachineRunner(t *testing.T) {
 	}
 	steps := stepsWith(t, "../docs/ci.md", "qemu")
 	require.True(t, slices.ContainsFunc(steps, func(s console.Step) bool { return s.Command != "" }))
+	waitForTurn(t, secondsOf(t))
 	followPage(t, "/bin/sh", dir, steps, "PATH="+bin+":"+os.Getenv("PATH"),
 		"ACCEL=tcg,thread=single") // the page says that its output was made with this
 }

@@ -117,7 +117,7 @@ func testSpanTimers(t *testing.T, k *kernel) {
 // testSpanSweep checks that the kernel accepts spans between functions with any
 // prototypes, and between tracepoints.
 func testSpanSweep(t *testing.T, k *kernel) {
-	functions := sample(k.functions(t), rounds(60, 400))
+	functions := sample(k.functions(t), rounds(30, 400))
 	accepted := 0
 	for pair := range slices.Chunk(functions, 2) {
 		if len(pair) < 2 {

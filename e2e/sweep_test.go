@@ -39,7 +39,7 @@ var kernelsFault = []string{
 // testSweep checks that the kernel accepts the programs for the default trace
 // of its functions, whatever their prototypes are.
 func testSweep(t *testing.T, k *kernel) {
-	functions := sample(k.functions(t), cmp.Or(*sweep, rounds(100, 2000)))
+	functions := sample(k.functions(t), cmp.Or(*sweep, rounds(60, 2000)))
 	target := k.target()
 	k.sweep(t, target, functions)
 	k.sweepTables(t, target, functions[:len(functions)/4])

@@ -18,7 +18,7 @@ import (
 // end at the return of the same call. What they show of the beginning, or count by it,
 // must be what the syntax tree means at the entry.
 func TestSpanSemantics(t *testing.T) {
-	const least, leastCounted = 2000, 400
+	least, leastCounted := *rounds/8, *rounds/40
 	for seed, events, tabled := uint64(1), 0, 0; events < least || tabled < leastCounted; seed++ {
 		k, err := newKernel(rand.New(rand.NewPCG(seed, 2)))
 		require.NoError(t, err)

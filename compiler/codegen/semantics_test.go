@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	rounds   = flag.Int("rounds", 15000, "calls of random functions with random specs")
+	rounds   = flag.Int("rounds", 6000, "calls of random functions with random specs")
 	onlySeed = flag.Uint64("seed", 0, "the one seed to try")
 )
 
