@@ -68,6 +68,8 @@ test: deps
 test-kernels: deps dist-deps
 	go run ./e2e/gotest -timeout 12h ./e2e -full
 	go test ./cmd/ksnoop -run 'TestMutatedRecordings$$' -mutants 100000
+	go test ./compiler/codegen -run Semantics -rounds 100000
+	go test ./btfdump -all
 	cd cmd/mkdist && go vet ./... && go test -timeout 30m ./...
 	cd cmd/ksnoop-exporter && go test -run Prometheus . -full
 

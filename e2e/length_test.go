@@ -36,7 +36,7 @@ func rounds(quick, atLength int) int {
 // traces, entry values at return, stacks, dumps, lines of kprobe_events and verdicts.
 // Without -full the kernels other than oneKernel run only these, unless -run
 // names others.
-var mainJob = []string{"dump", "kprobe-files", "stack", "trace", "values", "verdicts-scope"}
+var mainJob = []string{"main"}
 
 // onlyWithFull skips a test that make test leaves out, unless -run names it.
 func onlyWithFull(t *testing.T) {
