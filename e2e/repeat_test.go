@@ -20,9 +20,10 @@ func TestRepeatable(t *testing.T) {
 	requireMachine(t, vm.AMD64)
 	qemu, err := vm.QEMU(t.Context(), vm.AMD64)
 	require.NoError(t, err)
-	m := vm.Machine{QEMU: qemu, Kernel: kernelOf(t, oneKernel), Files: guestFiles(t, vm.AMD64), Args: guestArgs("-test.run=^TestGuest$/^dump$"), Seed: *seed, CPUs: 2}
+	files := append(guestFiles(t, vm.AMD64), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
+	m := vm.Machine{QEMU: qemu, Kernel: kernelOf(t, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: 2}
 	first, second := bootOnce(t, m), bootOnce(t, m)
-	require.Contains(t, first, "--- PASS: TestGuest/dump")
+	require.Contains(t, first, "--- PASS: TestGuest/repeat")
 	require.Equal(t, first, second)
 	m.Seed = *seed + 1
 	require.NotEqual(t, first, bootOnce(t, m))
