@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -62,23 +63,25 @@ func (s *turns) next() {
 // it would count those that wait.
 func manyTests() error { return flag.Set("test.parallel", "64") }
 
-// waitForTurn returns when the test may run a machine. The turn ends with done or with the
-// test.
+// waitForTurn returns when the test may run a machine, and logs how long that took, which
+// is not the test's own time. The turn ends with done or with the test.
 func waitForTurn(t *testing.T, seconds int) (done func()) {
+	start := time.Now()
 	done = machineTurns.wait(seconds)
+	t.Logf("waited: %.1fs", time.Since(start).Seconds())
 	t.Cleanup(done)
 	return done
 }
 
 // secondsOf returns about how many seconds of CPU a machine of a test takes in make test.
 func secondsOf(t *testing.T) int {
-	return cmp.Or(machineSeconds[t.Name()], machineSeconds[strings.Split(t.Name(), "/")[0]], 30)
+	return cmp.Or(machineSeconds[t.Name()], machineSeconds[strings.Split(t.Name(), "/")[0]], 15)
 }
 
 // machineSeconds lists the tests whose machines take longer than others. It decides only
 // which of them boots first.
 var machineSeconds = map[string]int{
-	"TestMatrix/" + oneKernel: 300, "TestDocs": 150, "TestMatrix": 60, "TestARM64": 60, "TestCosts": 50,
+	"TestMatrix/" + oneKernel: 300, "TestDocs": 150, "TestMatrix": 20, "TestARM64": 20, "TestCosts": 50,
 }
 
 // TestTurns checks that no more turns are given than there are, and the longest first.

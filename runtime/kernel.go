@@ -26,6 +26,7 @@ type Kernel struct {
 	needs   resolve.Needs
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
+	asked   *kallsyms.Table        // the symbols of the functions in needs, if each exists exactly once
 	text    func() (uint64, error) // address of the kernel's text
 	modules map[string]uint64      // loaded instances of the modules whose symbols were read, see moduleID
 }
@@ -90,9 +91,10 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 
 func (k *Kernel) wantedSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	if k.part != nil {
-		if table, ok := k.askSymbols(); ok {
-			return table, nil
-		}
+		k.asked, _ = k.askSymbols()
+	}
+	if k.asked != nil {
+		return k.asked, nil
 	}
 	if want.Keep == nil {
 		return k.Symbols()
@@ -140,14 +142,18 @@ func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 // need more, or do not fit that part, it reads all types and calls fit again, which
 // may then find why a trace does not fit.
 func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bool) (*Kernel, error) {
-	if k := openPartFor(traces, types); k != nil {
-		if target, err := k.TargetFor(traces); err == nil && fit(target) {
-			return k, nil
+	part := openPartFor(traces, types)
+	if part != nil {
+		if target, err := part.TargetFor(traces); err == nil && fit(target) {
+			return part, nil
 		}
 	}
 	k, err := OpenKernel()
 	if err != nil {
 		return nil, err
+	}
+	if part != nil {
+		k.asked = part.asked // the functions are there: what does not fit is about their types
 	}
 	target, err := k.TargetFor(traces)
 	if err != nil {

@@ -140,13 +140,20 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 	if hint := otherWord(t, name); hint != "" {
 		return err.WithHint("%s", hint)
 	}
-	if near, ok := spec.Nearest(name, untilError(typeNames(t, t.Kernel, FuncKind))); ok {
-		return err.WithHint("did you mean '%s'?", near)
-	}
-	for f := range untilError(typeNames(t, t.Kernel, FuncKind)) {
-		if strings.HasPrefix(f, name+"_") {
-			return err.WithHint("functions whose names begin with it: '%s_*'", name)
+	longer := false
+	near, ok := spec.Nearest(name, func(yield func(string) bool) {
+		for f := range untilError(typeNames(t, t.Kernel, FuncKind)) {
+			longer = longer || strings.HasPrefix(f, name+"_")
+			if !yield(f) {
+				return
+			}
 		}
+	})
+	switch {
+	case ok:
+		return err.WithHint("did you mean '%s'?", near)
+	case longer:
+		return err.WithHint("functions whose names begin with it: '%s_*'", name)
 	}
 	return err
 }

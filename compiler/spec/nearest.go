@@ -2,6 +2,7 @@ package spec
 
 import (
 	"iter"
+	"math/bits"
 	"strings"
 
 	"github.com/xrash/smetrics"
@@ -17,8 +18,9 @@ func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	if len(name) > longestMisspelt {
 		return "", false
 	}
+	letters := lettersOf(name)
 	for c := range candidates {
-		if abs(len(c)-len(name)) > min(least, farthest(len(name), len(c))) {
+		if limit := min(least, farthest(len(name), len(c))); abs(len(c)-len(name)) > limit || letters.fewestEdits(lettersOf(c)) > limit {
 			continue
 		}
 		d := distance(name, c)
@@ -50,6 +52,22 @@ func farthest(a, b int) int {
 	default:
 		return min((long+2)/3, mostEdits)
 	}
+}
+
+// letterSet has a bit for each letter of a name, in lower case. Some share a bit.
+type letterSet uint64
+
+func lettersOf(name string) (s letterSet) {
+	for i := range len(name) {
+		s |= 1 << ((name[i] | 0x20) & 63)
+	}
+	return s
+}
+
+// fewestEdits returns a number of edits that names with these letters have at least
+// between them: each edit brings in or takes out one letter at most.
+func (s letterSet) fewestEdits(t letterSet) int {
+	return max(bits.OnesCount64(uint64(s&^t)), bits.OnesCount64(uint64(t&^s)))
 }
 
 // distance returns the number of edits between two names, or 0 if they differ only

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,22 @@ func TestNearest(t *testing.T) {
 		got, ok := Nearest(test.name, slices.Values(strings.Fields(test.candidates)))
 		require.Equal(t, test.want, got, test.name)
 		require.Equal(t, test.want != "", ok, test.name)
+	}
+}
+
+// TestFewestEdits checks that no name that is close is passed over because of its letters.
+func TestFewestEdits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, rnd.IntN(9))
+		for i := range b {
+			b[i] = "abcdeABCDE_019"[rnd.IntN(14)]
+		}
+		return string(b)
+	}
+	for range 100_000 {
+		a, b := word(), word()
+		require.LessOrEqual(t, lettersOf(a).fewestEdits(lettersOf(b)), distance(a, b), "%q %q", a, b)
 	}
 }
 

@@ -43,21 +43,24 @@ func slowest(r *testRun) string {
 			hasSubtests[parent(t.name)] = true
 		}
 		for _, t := range p.tests {
-			if !hasSubtests[t.name] && t.seconds > 0 && !p.cached() {
+			if !hasSubtests[t.name] && t.busy() > 0 && !p.cached() {
 				all = append(all, timed{t, base(p.path)})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	slices.SortStableFunc(all, func(a, b timed) int { return cmp.Compare(b.busy(), a.busy()) })
 	var b strings.Builder
 	for i, t := range all[:min(len(all), slowestTests)] {
 		if i == 0 {
 			b.WriteString("the slowest tests:\n")
 		}
-		fmt.Fprintf(&b, "%s\n", printable(fmt.Sprintf("%8.2fs  %s  %s", t.seconds, t.pkg, t.name)))
+		fmt.Fprintf(&b, "%s\n", printable(fmt.Sprintf("%8.2fs  %s  %s", t.busy(), t.pkg, t.name)))
 	}
 	return b.String()
 }
+
+// busy returns how many seconds a test took that it did not wait for its turn.
+func (t *test) busy() float64 { return t.seconds - t.waited }
 
 // closing returns the last lines of a failed run: what failed and why, where the
 // logs are and which commands repeat it.

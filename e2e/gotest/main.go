@@ -10,14 +10,16 @@
 // files, one for each package that failed and one for each test: in DIR, or in a
 // temporary directory that is removed if all pass.
 //
-// In a log of a test or of one that it is a subtest of, three lines are special:
+// In a log of a test or of one that it is a subtest of, four lines are special:
 //
 //	kernel: RELEASE, seed N
 //	again: COMMAND
 //	missing: WHAT
+//	waited: SECONDSs
 //
-// The first says where the test ran, the second how to repeat it, and the third what
-// could not be tested, which is said at the end.
+// The first says where the test ran, the second how to repeat it, the third what
+// could not be tested, which is said at the end, and the fourth how long the test
+// waited until it could begin, which does not count among the slowest.
 package main
 
 import (

@@ -84,6 +84,7 @@ type test struct {
 	status  status
 	paused  bool
 	seconds float64
+	waited  float64 // of these seconds, for its turn to run a machine
 	// output is what the test printed; that of a test that passed is not kept.
 	output strings.Builder
 }
@@ -102,6 +103,9 @@ const (
 func newTestRun() *testRun {
 	return &testRun{byPath: map[string]*testedPackage{}, builds: map[string]*strings.Builder{}}
 }
+
+// waitedLine is what a test logs that has waited for its turn.
+var waitedLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?waited: (\d+\.\d)s$`)
 
 // missingLine is what a test logs that goes on without something.
 var missingLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?missing: (\S.*)`)
@@ -124,7 +128,12 @@ func (r *testRun) add(e event) string {
 		if m := missingLine.FindStringSubmatch(e.Output); m != nil && !slices.Contains(r.missing, m[1]) {
 			r.missing = append(r.missing, m[1])
 		}
-		p.test(e.Test).add(e)
+		t := p.test(e.Test)
+		if m := waitedLine.FindStringSubmatch(strings.TrimSuffix(e.Output, "\n")); m != nil {
+			seconds, _ := strconv.ParseFloat(m[1], 64) // a number by the pattern
+			t.waited += seconds
+		}
+		t.add(e)
 		return ""
 	}
 	return p.add(e)

@@ -458,3 +458,13 @@ func TestNotTested(t *testing.T) {
 	r.add(event{Action: "output", Package: "p", Test: "TestC", Output: "    nothing is missing: so it goes\n"})
 	require.Equal(t, "not tested: 6.18: no ? mirror\n", notTested(r))
 }
+
+// TestSlowestWithoutWaiting checks that a test that waited for its turn counts with the
+// time after that.
+func TestSlowestWithoutWaiting(t *testing.T) {
+	r := newTestRun()
+	r.add(event{Action: "output", Package: "p", Test: "TestA", Output: "    turns_test.go:70: waited: 40.5s\n"})
+	r.add(event{Action: "pass", Package: "p", Test: "TestA", Elapsed: 50})
+	r.add(event{Action: "pass", Package: "p", Test: "TestB", Elapsed: 10})
+	require.Equal(t, "the slowest tests:\n   10.00s  p  TestB\n    9.50s  p  TestA\n", slowest(r))
+}
