@@ -64,7 +64,8 @@ test: deps
 	go run ./e2e/gotest -vet=off -timeout 80m ./e2e ./...
 	cd cmd/ksnoop-exporter && go vet ./... && go test -vet=off ./...
 
-# Every test on every kernel with full loops; costs by the table, packages and the image.
+# Every test on every kernel, of arm64 on three, with full loops; costs by the table,
+# packages and the image.
 test-kernels: deps dist-deps
 	go run ./e2e/gotest -timeout 12h ./e2e -full
 	go test ./cmd/ksnoop -run 'TestMutatedRecordings$$' -mutants 100000
