@@ -27,6 +27,33 @@ func testPart(t *testing.T, k *kernel) {
 	t.Run("programs", func(t *testing.T) { testPartPrograms(t, k) })
 	t.Run("symbols", func(t *testing.T) { testPartSymbols(t, k) })
 	t.Run("table", func(t *testing.T) { testSymbolTable(t, k) })
+	t.Run("refused", func(t *testing.T) { testPartRefused(t, k) })
+}
+
+// testPartRefused checks that a spec that does not fit a part of the types is bound to all
+// of them with the symbols that are known already, and that the kernel can then be asked
+// for others.
+func testPartRefused(t *testing.T, k *kernel) {
+	trace, err := spec.Parse("vfs_read(nosuch)")
+	require.NoError(t, err)
+	var tables []*kallsyms.Table
+	var reasons []error
+	opened, err := runtime.OpenFor([]*spec.Trace{trace}, nil, func(target *compiler.Target) bool {
+		_, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{})
+		tables, reasons = append(tables, target.Symbols), append(reasons, err)
+		return err == nil
+	})
+	require.NoError(t, err)
+	require.Len(t, reasons, 2)
+	require.ErrorContains(t, reasons[0], "vfs_read has no argument 'nosuch'")
+	require.Equal(t, reasons[0].Error(), reasons[1].Error())
+	require.Equal(t, slices.Collect(tables[0].All()), slices.Collect(tables[1].All()))
+	if tables[0].Len() == 1 { // the kernel was asked
+		require.Same(t, tables[0], tables[1])
+	}
+	all, err := opened.Target(kallsyms.Wanted{})
+	require.NoError(t, err)
+	require.Greater(t, all.Symbols.Len(), 10_000)
 }
 
 // partSpecs use only what a part can have.

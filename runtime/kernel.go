@@ -156,6 +156,7 @@ func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bo
 		k.asked = part.asked // the functions are there: what does not fit is about their types
 	}
 	target, err := k.TargetFor(traces)
+	k.asked = nil // other traces may need others
 	if err != nil {
 		return nil, err
 	}
