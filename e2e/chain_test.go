@@ -37,7 +37,7 @@ func testChain(t *testing.T, k *kernel) {
 func testChainLosses(t *testing.T, k *kernel, attach compiler.Kind) {
 	random := rand.New(rand.NewPCG(3, 4))
 	lists := []string{"(count)", "(return)", "(count, return)", "(count <= 40, return)", "(count > 20)", "(return > 30)", "(count, $comm, return)"}
-	for range rounds(4, 20) {
+	for range rounds(2, 20) {
 		var specs []string
 		for _, fn := range []string{"ksys_read", "vfs_read", "rw_verify_area"} {
 			list := lists[random.IntN(len(lists))]

@@ -83,7 +83,7 @@ func testRuntimeMissed(t *testing.T, k *kernel) {
 		_, err := s.Attach()
 		require.NoError(t, err)
 		const threads = 4
-		calls := rounds(20_000, 100_000)
+		calls := rounds(5_000, 100_000)
 		var wg sync.WaitGroup
 		for range threads {
 			wg.Go(func() { callKernel(getpgid, calls) })
