@@ -19,7 +19,7 @@ import (
 
 var (
 	scripts  = flag.String("scripts", "testdata", "directory of the scripts to run")
-	logs     = flag.String("logs", "", "directory for the output of the guests, to look at while they run")
+	logs     = flag.String("logs", os.Getenv("KSNOOP_LOGS"), "directory for the output of the guests, a file for each machine; KSNOOP_LOGS unless set")
 	replays  = flag.Bool("replays", false, "record the traces of scripts, replay them and compare what is printed; on with -full on 5.10")
 	prebuilt = flag.String("ksnoop", "", "static ksnoop binary to test instead of the one built from this source")
 )

@@ -324,6 +324,7 @@ func logOf(t *testing.T, machine int) io.Writer {
 	if *logs == "" {
 		return io.Discard
 	}
+	require.NoError(t, os.MkdirAll(*logs, 0o755))
 	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), machine)
 	f, err := os.Create(filepath.Join(*logs, name))
 	require.NoError(t, err)
