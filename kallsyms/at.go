@@ -12,17 +12,17 @@ import (
 const reach = 1 << 20
 
 // At returns the symbol that contains addr and the offset of addr in it. Of
-// several at one address it prefers functions to data, global and weak ones to
-// local ones, then the name with the fewest leading underscores. The answer is
-// right only if the table has all symbols.
+// several at one address it takes the first one, as the kernel does, which has sorted
+// them: weak ones and those of the linker are last, and names with few leading
+// underscores first (scripts/kallsyms.c). The answer is right only if the table has
+// all symbols.
 func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
 	order := t.byAddr.order
-	aliases := t.aliases(order[:t.behind(addr)])
-	if len(aliases) == 0 {
+	s, ok := t.last(order[:t.behind(addr)])
+	if !ok {
 		return Symbol{}, 0, false
 	}
-	s := slices.MinFunc(aliases, compareAliases)
 	offset := addr - s.Addr
 	if offset >= reach || offset > 0 && marksEnd(s.Name) {
 		return Symbol{}, 0, false
@@ -59,48 +59,28 @@ func (x *addrIndex) fill(t *Table) {
 	})
 }
 
-// aliases returns the symbols at the last address of sorted, in the order of
-// the file. It returns none if the address is zero or the symbols are absolute.
-func (t *Table) aliases(sorted []uint32) []Symbol {
-	var symbols []Symbol
+// last returns the first symbol in the order of the file at the last address of sorted
+// where one is. It returns none if only an EndMark is there.
+func (t *Table) last(sorted []uint32) (found Symbol, ok bool) {
+	at := uint64(0)
 	for _, i := range slices.Backward(sorted) {
 		s := t.symbol(i)
-		if s.Addr == 0 || len(symbols) > 0 && s.Addr != symbols[0].Addr {
+		if s.Addr == 0 || at != 0 && s.Addr != at {
 			break
 		}
-		if !s.Absolute() {
-			symbols = append(symbols, s)
+		if s.Absolute() {
+			continue
+		}
+		if at = s.Addr; s.Name != EndMark {
+			found, ok = s, true
 		}
 	}
-	slices.Reverse(symbols)
-	return symbols
+	return found, ok
 }
 
-// compareAliases returns a negative number if a is a better name than b for
-// the address that they share.
-func compareAliases(a, b Symbol) int {
-	return cmp.Or(
-		compareBool(!marksEnd(a.Name), !marksEnd(b.Name)),
-		compareBool(a.Text(), b.Text()),
-		compareBool(a.Entry(), b.Entry()),
-		compareBool(a.Type < 'a' || a.Type == 'w', b.Type < 'a' || b.Type == 'w'),
-		cmp.Compare(underscores(a.Name), underscores(b.Name)),
-	)
-}
-
-// compareBool orders true before false.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
-}
-
-func underscores(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+// EndMark is the name of a symbol that ends the one before it in a table that lacks
+// others. At does not find it.
+const EndMark = "__end_"
 
 // marksEnd reports whether name is a symbol that the linker puts at the end of
 // a section. Such a symbol contains nothing.

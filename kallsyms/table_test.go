@@ -104,16 +104,16 @@ func TestAt(t *testing.T) {
 		{0xffffffff810000ff, "startup_64", 0xff},
 		{0xffffffff81000100, "m_start", 0},
 		{0xffffffff81000104, "m_start", 4},
-		{0xffffffff81000210, "memcpy", 0x10},
-		{0xffffffff81000300, "global_alias", 0},
+		{0xffffffff81000210, "__memcpy", 0x10},
+		{0xffffffff81000300, "local_alias", 0},
 		{0xffffffff810003f4, "__pfx_copy_process", 4},
 		{0xffffffff81000404, "copy_process.isra.0", 4},
 		{0xffffffff81000a01, "copy_process.cold", 1},
 		{0xffffffff81001000, "_etext", 0},
 		{0xffffffff81001001, "", 0}, // after the text
-		{0xffffffff82000008, "__start_data", 8},
-		{0xffffffff820fffff, "__start_data", 0xfffff},
-		{0xffffffff82100000, "_end", 0},
+		{0xffffffff82000008, "copy_process.descriptor", 8},
+		{0xffffffff820fffff, "copy_process.descriptor", 0xfffff},
+		{0xffffffff82100000, "__bss_stop", 0},
 		{0xffffffff82100001, "", 0},
 		{0xffffffffc0000004, "dummy_xmit", 4},
 		{0xffffffffc00fffff, "dummy_xmit", 0xfffff},
@@ -127,6 +127,17 @@ func TestAt(t *testing.T) {
 		require.Equal(t, test.offset, offset, "%#x", test.addr)
 		require.Equal(t, test.name != "", ok, "%#x", test.addr)
 	}
+}
+
+// TestEndMark checks that a mark ends a symbol and is none.
+func TestEndMark(t *testing.T) {
+	table := read(t, "1000 T a\n1100 T "+EndMark+"\n1200 T "+EndMark+"\n1200 T b\n1300 t "+EndMark+"\n1300 T _etext\n")
+	for addr, want := range map[uint64]string{0x1000: "a", 0x10ff: "a", 0x1100: "", 0x1101: "", 0x1200: "b", 0x1201: "b", 0x1300: "_etext", 0x1301: ""} {
+		s, _, ok := table.At(addr)
+		require.Equal(t, want, s.Name, "%#x", addr)
+		require.Equal(t, want != "", ok, "%#x", addr)
+	}
+	require.EqualValues(t, 0x100, table.Size(table.Lookup("a")[0]))
 }
 
 // TestEnd checks that a symbol ends at the next symbol with another address.

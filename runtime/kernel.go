@@ -27,8 +27,12 @@ type Kernel struct {
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
 	asked   *kallsyms.Table        // the symbols of the functions in needs, if each exists exactly once
+	finder  func() (kallsyms.Finder, error)
 	text    func() (uint64, error) // address of the kernel's text
 	modules map[string]uint64      // loaded instances of the modules whose symbols were read, see moduleID
+
+	targeted    *kallsyms.Table // the symbols of the last Target
+	targetedAll bool            // it has all symbols
 }
 
 // OpenKernel reads the types of the running kernel. Any user may do this.
@@ -49,6 +53,7 @@ func newKernel(types *btf.Spec, cache *btf.Cache) *Kernel {
 	k := &Kernel{types: types, cache: cache}
 	k.symbols = sync.OnceValues(func() (*kallsyms.Table, error) { return k.readSymbols(kallsyms.Wanted{}) })
 	k.text = sync.OnceValues(k.readText)
+	k.finder = sync.OnceValues(k.openFinder)
 	return k
 }
 
@@ -65,6 +70,7 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.targeted, k.targetedAll = symbols, want.Keep == nil && symbols != k.asked
 	k.rememberModules(symbols)
 	features, err := k.Features()
 	if err != nil {

@@ -52,7 +52,7 @@ func FuzzRecord(f *testing.F) {
 
 // shown returns the text that is printed for events.
 func shown(t *testing.T, unit *compiler.Unit, o render.Options, events ...*runtime.Event) string {
-	o.Symbols = render.NewSymbols(func() (*kallsyms.Table, error) {
+	o.Symbols = render.NewSymbols(func() (kallsyms.Finder, error) {
 		return kallsyms.Read(strings.NewReader("ffffffff81000000 T vfs_read\nffffffff81000100 T vfs_open\n"), nil)
 	}, func(err error) { t.Error(err) })
 	p, err := render.New(unit, o)

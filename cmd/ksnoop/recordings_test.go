@@ -227,7 +227,7 @@ var began = recording.Clock{Mono: time.Second, Offset: 1_700_000_000e9}
 func (r *traceRun) traced(t testing.TB, o render.Options) string {
 	offset := began.Offset
 	o.Version, o.System, o.Wall = buildVersion(), &recordedSystem, func() time.Duration { return offset }
-	table := func() (*kallsyms.Table, error) { return symbolTable(t), nil }
+	table := func() (kallsyms.Finder, error) { return symbolTable(t).Finder() }
 	o.Symbols = render.NewSymbols(table, func(err error) { t.Error(err) })
 	o.Stacks = userstack.New("")
 	o.Stacks.Named = &userstack.Named{}

@@ -22,6 +22,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 	"github.com/ksnoop/ksnoop/runtime/render"
@@ -217,7 +218,7 @@ func replayed(t testing.TB, content []byte) error {
 	}
 	names := new(render.Symbols)
 	names.Set(nil)
-	r.Symbols = names.Set
+	r.Symbols = func(t *kallsyms.Table) { names.Set(t) }
 	var printers []render.Printer
 	for _, format := range render.Formats {
 		p, err := render.New(r.Unit, render.Options{Format: format, System: &r.System, Symbols: names, Values: btfdump.Options{EmitStrings: true, Indent: " "}})

@@ -72,15 +72,11 @@ func (n *names) add(s kallsyms.Symbol) {
 	n.told[s] = true
 	n.line(s)
 	if size := n.table.Size(s); size > 0 {
-		n.line(kallsyms.Symbol{Addr: s.Addr + size, Type: s.Type, Name: endMark, Module: s.Module})
+		n.line(kallsyms.Symbol{Addr: s.Addr + size, Type: s.Type, Name: kallsyms.EndMark, Module: s.Module})
 	} else if end := n.table.End(s); end > s.Addr {
-		n.line(kallsyms.Symbol{Addr: end, Type: s.Type, Name: endMark, Module: endMark})
+		n.line(kallsyms.Symbol{Addr: end, Type: s.Type, Name: kallsyms.EndMark, Module: kallsyms.EndMark})
 	}
 }
-
-// endMark is a name of the linker's for the end of something, behind which package
-// kallsyms finds nothing.
-const endMark = "__end_"
 
 func (n *names) line(s kallsyms.Symbol) {
 	n.lines = fmt.Appendf(n.lines, "%016x %c %s", s.Addr, s.Type, s.Name)

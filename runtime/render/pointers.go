@@ -9,15 +9,15 @@ import (
 )
 
 // PointerNames names what pointers inside values point to: functions and variables of
-// the kernel. It reads the symbols in the background when it sees the first address
-// that may have one, and names nothing before they are there: no event waits for them.
+// the kernel. It opens what finds symbols in the background when it sees the first address
+// that may have one, and names nothing before that is there: no event waits for it.
 type PointerNames struct {
-	read  func() (*kallsyms.Table, error)
-	first uint64 // see firstKernelAddress
-	begin sync.Once
-	wait  bool                           // see Wait
-	table atomic.Pointer[kallsyms.Table] // nil until it has been read
-	known [1 << knownBits]pointerName    // names that were looked up
+	open   func() (kallsyms.Finder, error)
+	first  uint64 // see firstKernelAddress
+	begin  sync.Once
+	wait   bool                            // see Wait
+	finder atomic.Pointer[kallsyms.Finder] // nil until it has been opened
+	known  [1 << knownBits]pointerName     // names that were looked up
 }
 
 // pointerName is what is at an address. Most pointers are to the same few objects.
@@ -29,21 +29,21 @@ type pointerName struct {
 
 const knownBits = 10
 
-// NewPointerNames returns names by the table that read returns. If that fails, pointers
-// stay without names.
-func NewPointerNames(read func() (*kallsyms.Table, error)) *PointerNames {
-	return NewPointerNamesOf(goruntime.GOARCH, read)
+// NewPointerNames returns names by what open returns. If that fails, pointers stay
+// without names.
+func NewPointerNames(open func() (kallsyms.Finder, error)) *PointerNames {
+	return NewPointerNamesOf(goruntime.GOARCH, open)
 }
 
 // NewPointerNamesOf returns names of a kernel of another architecture, as Go calls it.
-func NewPointerNamesOf(arch string, read func() (*kallsyms.Table, error)) *PointerNames {
-	return &PointerNames{read: read, first: firstKernelAddress[arch]}
+func NewPointerNamesOf(arch string, open func() (kallsyms.Finder, error)) *PointerNames {
+	return &PointerNames{open: open, first: firstKernelAddress[arch]}
 }
 
-// Set makes a table the one that names what pointers point to from now on.
-func (p *PointerNames) Set(table *kallsyms.Table) {
+// Set makes f what names what pointers point to from now on.
+func (p *PointerNames) Set(f kallsyms.Finder) {
 	clear(p.known[:])
-	p.table.Store(table)
+	p.finder.Store(&f)
 }
 
 // Wait makes the first value that has such an address wait for the symbols.
@@ -63,16 +63,16 @@ func (p *PointerNames) at(addr uint64) (name string, offset uint64, ok bool) {
 	if addr < p.first {
 		return "", 0, false
 	}
-	table := p.table.Load()
-	if table == nil {
+	finder := p.finder.Load()
+	if finder == nil {
 		p.begin.Do(p.start)
-		if table = p.table.Load(); table == nil {
+		if finder = p.finder.Load(); finder == nil {
 			return "", 0, false
 		}
 	}
 	k := &p.known[(addr*hashFactor)>>(64-knownBits)]
 	if k.addr != addr {
-		*k = p.lookUp(table, addr)
+		*k = p.lookUp(*finder, addr)
 	}
 	return k.name, k.offset, k.name != ""
 }
@@ -84,21 +84,21 @@ var firstKernelAddress = map[string]uint64{"amd64": 0xffffffff80000000, "arm64":
 // hashFactor spreads addresses (2^64 divided by the golden ratio).
 const hashFactor = 0x9e3779b97f4a7c15
 
-// load reads the table, with the order of its addresses.
+// load opens what finds symbols. A table puts its addresses in order.
 func (p *PointerNames) load() {
-	table, err := p.read()
-	if err != nil || table.NeedAddresses() != nil {
+	finder, err := p.open()
+	if err != nil {
 		return
 	}
-	table.At(0)
-	p.table.Store(table)
+	finder.At(0)
+	p.finder.Store(&finder)
 }
 
 // lookUp returns what is at an address. What comes after the last symbol of the
 // kernel, or of a module, is allocated memory.
-func (p *PointerNames) lookUp(table *kallsyms.Table, addr uint64) pointerName {
-	symbol, offset, ok := pointedAt(table, addr)
-	if !ok || symbol.Addr < p.first || offset > 0 && offset >= table.Size(symbol) {
+func (p *PointerNames) lookUp(finder kallsyms.Finder, addr uint64) pointerName {
+	symbol, offset, ok := pointedAt(finder, addr)
+	if !ok || symbol.Addr < p.first || offset > 0 && offset >= finder.Size(symbol) {
 		return pointerName{addr: addr}
 	}
 	return pointerName{addr, PlainName(symbol.Name), offset}

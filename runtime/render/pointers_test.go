@@ -29,14 +29,14 @@ ffffffffc0000000 t mod_open	[mod]
 // TestPointerNames verifies which addresses have names.
 func TestPointerNames(t *testing.T) {
 	release := make(chan bool)
-	p := NewPointerNames(func() (*kallsyms.Table, error) {
+	p := NewPointerNames(func() (kallsyms.Finder, error) {
 		<-release
 		return kallsyms.Read(strings.NewReader(pointerSymbols), nil)
 	})
 	_, _, ok := p.at(0xffffffff82000000)
 	require.False(t, ok, "nothing waits for the symbols")
 	close(release)
-	require.Eventually(t, func() bool { return p.table.Load() != nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return p.finder.Load() != nil }, time.Minute, time.Millisecond)
 	for range 2 { // the second time from the cache
 		for addr, want := range map[uint64]string{
 			0xffffffff82000000: "file_ops", 0xffffffff82000008: "file_ops+8", 0xffffffff81000012: "do_it+2", 0xffffffffc0000000: "mod_open",
@@ -55,7 +55,7 @@ func TestPointerNames(t *testing.T) {
 // TestNoPointerNames verifies that nothing is named without symbols.
 func TestNoPointerNames(t *testing.T) {
 	read := make(chan bool)
-	p := NewPointerNames(func() (*kallsyms.Table, error) {
+	p := NewPointerNames(func() (kallsyms.Finder, error) {
 		defer close(read)
 		return nil, errors.New("no")
 	})
@@ -83,7 +83,7 @@ func TestNamedPointers(t *testing.T) {
 		"json": `"args":{"file":{"ops":"0xffffffff82000000","open":"0xffffffff81000012","heap":"0xffff888000001000"}},` +
 			`"symbols":{"0xffffffff82000000":"file_ops","0xffffffff81000012":"do_it+0x2"}}`,
 	} {
-		names := NewPointerNames(func() (*kallsyms.Table, error) { return kallsyms.Read(strings.NewReader(pointerSymbols), nil) })
+		names := NewPointerNames(func() (kallsyms.Finder, error) { return kallsyms.Read(strings.NewReader(pointerSymbols), nil) })
 		names.load()
 		p, err := New(&compiler.Unit{}, Options{Format: format, Values: dumpDefaults, Pointers: names})
 		require.NoError(t, err)
@@ -121,7 +121,7 @@ func BenchmarkPointers(b *testing.B) {
 			b.Run(name+"/"+form, func(b *testing.B) {
 				o := Options{Values: dumpDefaults}
 				if form == "named" {
-					o.Pointers = NewPointerNames(func() (*kallsyms.Table, error) { return kallsyms.Read(strings.NewReader(pointerSymbols), nil) })
+					o.Pointers = NewPointerNames(func() (kallsyms.Finder, error) { return kallsyms.Read(strings.NewReader(pointerSymbols), nil) })
 					o.Pointers.load()
 				}
 				p := newPrinter(withNames(o), &compiler.Unit{})

@@ -8,51 +8,48 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Symbols names kernel addresses. The table takes memory and time, so it is read
-// when first needed.
+// Symbols names kernel addresses. What finds them may be a table that takes memory and
+// time, so it is opened when first needed.
 type Symbols struct {
-	read  func() (*kallsyms.Table, error)
-	warn  func(error) // is called once with the reason if there are no names
-	asked bool
-	table *kallsyms.Table
+	open   func() (kallsyms.Finder, error)
+	warn   func(error) // is called once with the reason if there are no names
+	asked  bool
+	finder kallsyms.Finder // or nil
 	// containers has the containers of cgroups, or is nil if they are not to be
 	// looked for.
 	containers Containers
 }
 
-// NewSymbols returns a Symbols that names addresses by the table that read returns.
-// If read fails, warn is called with the error.
-func NewSymbols(read func() (*kallsyms.Table, error), warn func(error)) *Symbols {
-	return &Symbols{read: read, warn: warn}
+// NewSymbols returns a Symbols that names addresses by what open returns. If open
+// fails, warn is called with the error.
+func NewSymbols(open func() (kallsyms.Finder, error), warn func(error)) *Symbols {
+	return &Symbols{open: open, warn: warn}
 }
 
-// Load reads the table. If that fails the table is empty.
+// Load opens what finds symbols. If that fails there are none.
 func (s *Symbols) Load() {
 	if s.asked {
 		return
 	}
 	s.asked = true
-	table, err := s.read()
-	if err == nil {
-		err = table.NeedAddresses()
-	}
+	finder, err := s.open()
 	if err != nil {
 		s.warn(fmt.Errorf("addresses are shown without names: %w", err))
 		return
 	}
-	s.table = table
+	s.finder = finder
 }
 
-// Set makes a table the one that names addresses from now on.
-func (s *Symbols) Set(table *kallsyms.Table) { s.asked, s.table = true, table }
+// Set makes f what names addresses from now on.
+func (s *Symbols) Set(f kallsyms.Finder) { s.asked, s.finder = true, f }
 
 // at returns the symbol at an address as name+0xoff [module], or "" if unknown.
 func (s *Symbols) at(addr uint64) string {
 	s.Load()
-	if s.table == nil {
+	if s.finder == nil {
 		return ""
 	}
-	symbol, offset, ok := pointedAt(s.table, addr)
+	symbol, offset, ok := pointedAt(s.finder, addr)
 	if !ok {
 		return ""
 	}
@@ -65,8 +62,8 @@ func (s *Symbols) at(addr uint64) string {
 const codeReach = 4096
 
 // pointedAt returns the symbol that a value points to, and the offset in it.
-func pointedAt(t *kallsyms.Table, addr uint64) (kallsyms.Symbol, uint64, bool) {
-	symbol, offset, ok := t.At(addr)
+func pointedAt(f kallsyms.Finder, addr uint64) (kallsyms.Symbol, uint64, bool) {
+	symbol, offset, ok := f.At(addr)
 	if ok && offset >= codeReach && (symbol.Module == "bpf" || strings.HasPrefix(symbol.Module, "__builtin__")) {
 		return kallsyms.Symbol{}, 0, false
 	}
@@ -77,10 +74,10 @@ func pointedAt(t *kallsyms.Table, addr uint64) (kallsyms.Symbol, uint64, bool) {
 // the last instruction of a function: its return address is in the next function.
 func (s *Symbols) caller(addr uint64) string {
 	s.Load()
-	if s.table == nil {
+	if s.finder == nil {
 		return ""
 	}
-	symbol, offset, ok := s.table.At(addr - 1)
+	symbol, offset, ok := s.finder.At(addr - 1)
 	if !ok {
 		return ""
 	}
@@ -102,9 +99,9 @@ func place(s kallsyms.Symbol, offset uint64) string {
 // "name+0xoff/0xsize [module]", or the address if there is no symbol.
 func (s *Symbols) appendSized(dst []byte, addr uint64) []byte {
 	s.Load()
-	if s.table != nil {
-		if symbol, offset, ok := pointedAt(s.table, addr); ok {
-			return append(dst, sizedPlace(symbol, offset, s.table.Size(symbol))...)
+	if s.finder != nil {
+		if symbol, offset, ok := pointedAt(s.finder, addr); ok {
+			return append(dst, sizedPlace(symbol, offset, s.finder.Size(symbol))...)
 		}
 	}
 	return appendHex(dst, addr)
@@ -116,15 +113,15 @@ func (s *Symbols) codePlace(fn *compiler.Function, offset uint64) string {
 	s.Load()
 	place := kallsyms.Symbol{Name: fn.Symbol, Module: fn.Module}
 	var size uint64
-	if s.table != nil {
-		for _, symbol := range s.table.Lookup(fn.Symbol) {
+	if s.finder != nil {
+		for _, symbol := range s.finder.Lookup(fn.Symbol) {
 			if symbol.Module != fn.Module || !symbol.Entry() || len(fn.Addrs) == 1 && symbol.Addr != fn.Addrs[0] {
 				continue
 			}
 			if size != 0 {
 				return sizedPlace(place, offset, 0)
 			}
-			size = s.table.Size(symbol)
+			size = s.finder.Size(symbol)
 		}
 	}
 	return sizedPlace(place, offset, size)

@@ -121,8 +121,12 @@ ffffffffc0000100 t dummy_free	[dummy]
 `
 
 func symbolsOf(text string) *Symbols {
-	return NewSymbols(func() (*kallsyms.Table, error) {
-		return kallsyms.Read(strings.NewReader(text), nil)
+	return NewSymbols(func() (kallsyms.Finder, error) {
+		table, err := kallsyms.Read(strings.NewReader(text), nil)
+		if err != nil {
+			return nil, err
+		}
+		return table.Finder()
 	}, func(error) {})
 }
 

@@ -126,7 +126,7 @@ func (p *Probe) attach(k *runtime.Kernel, o *Options) error {
 	if err != nil { // some functions of a glob
 		fmt.Fprintf(o.Warn, "%s: %v\n", p.Name, err)
 	}
-	symbols := render.NewSymbols(k.Symbols, func(err error) { fmt.Fprintf(o.Warn, "%s: %v\n", p.Name, err) })
+	symbols := render.NewSymbols(k.Finder, func(err error) { fmt.Fprintf(o.Warn, "%s: %v\n", p.Name, err) })
 	if render.NeedsSymbols(session.Unit(), "json") {
 		symbols.Load()
 	}

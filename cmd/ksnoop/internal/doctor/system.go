@@ -77,7 +77,7 @@ func (d *diagnosis) addUser(s *runtime.Survey) {
 		{"CAP_BPF", p.BPF, "needed to load programs"},
 		{"CAP_PERFMON", p.Perfmon, "needed to read the kernel's memory and to attach"},
 		{"CAP_SYS_ADMIN", p.SysAdmin, "for fentry in modules, and for kprobes where kernel.perf_event_paranoid is over 2"},
-		{"CAP_SYSLOG", p.Syslog, "for symbols in stacks and names that several functions have"},
+		{"CAP_SYSLOG", p.Syslog, "for variables and names that several functions have"},
 		{"CAP_DAC_READ_SEARCH", p.DACReadSearch, "to read tracefs and debugfs as another user than root"},
 	} {
 		if c.has {

@@ -125,9 +125,9 @@ func (p *player) open(look render.Look) (err error) {
 	}
 	looks.Stacks = userstack.New("")
 	looks.Stacks.Named = &p.named
-	p.r.Symbols = names.Set
+	p.r.Symbols = func(t *kallsyms.Table) { names.Set(t) }
 	if !p.o.NoSymbols {
-		pointers := render.NewPointerNamesOf(p.r.Arch, func() (*kallsyms.Table, error) { return nil, kallsyms.ErrHidden })
+		pointers := render.NewPointerNamesOf(p.r.Arch, func() (kallsyms.Finder, error) { return nil, kallsyms.ErrHidden })
 		pointers.Wait()
 		looks.Pointers = pointers
 		p.r.Symbols = func(t *kallsyms.Table) {

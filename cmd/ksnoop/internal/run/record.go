@@ -83,16 +83,23 @@ func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 	if !first {
 		return nil
 	}
+	var err error
+	if r.symbols, err = r.read(k); err != nil {
+		term.WarnOn(r.streams.Err)(fmt.Errorf("addresses are recorded without names: %w", err))
+	}
+	return nil
+}
+
+// read returns the symbol table, which any of the addresses in records may be in.
+func (r *recorder) read(k *runtime.Kernel) (*kallsyms.Table, error) {
 	table, err := k.Symbols()
 	if err == nil {
 		err = table.NeedAddresses()
 	}
 	if err != nil {
-		term.WarnOn(r.streams.Err)(fmt.Errorf("addresses are recorded without names: %w", err))
-		return nil
+		return nil, err
 	}
-	r.symbols = table
-	return nil
+	return table, nil
 }
 
 func (r *recorder) begin(*runtime.Session) error { return r.start() }

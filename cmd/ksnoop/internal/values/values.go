@@ -62,9 +62,9 @@ func Print(o *Options, s *term.Streams) error {
 	if r.cpus, err = r.chooseCPUs(o.CPUs); err != nil {
 		return err
 	}
-	looks := render.Options{Format: o.Format, Values: o.Values, Look: look, Symbols: render.NewSymbols(k.Symbols, term.WarnOn(s.Err)), Containers: cgroup.NewTable()}
+	looks := render.Options{Format: o.Format, Values: o.Values, Look: look, Symbols: render.NewSymbols(k.Finder, term.WarnOn(s.Err)), Containers: cgroup.NewTable()}
 	if !o.NoSymbols {
-		looks.Pointers = render.NewPointerNames(k.Symbols)
+		looks.Pointers = render.NewPointerNames(k.Finder)
 	}
 	if r.out, err = render.NewValues(looks); err != nil {
 		return err

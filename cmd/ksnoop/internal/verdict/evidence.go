@@ -37,7 +37,7 @@ func (t *tester) collect(u *testUnit) {
 			u.shows[trace] = c.shown
 		}
 	}
-	names := render.NewSymbols(t.kernel.Symbols, term.WarnOn(t.streams.Err))
+	names := render.NewSymbols(t.kernel.Finder, term.WarnOn(t.streams.Err))
 	lines, err := render.New(u.unit, render.Options{Format: "compact", Values: btfdump.Options{Compact: true, EmitStrings: true}, Symbols: names, Stacks: userstack.Running(), Look: render.Look{NoHeader: true}})
 	u.shown = make(chan error, 1)
 	if err != nil {

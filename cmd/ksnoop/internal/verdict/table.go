@@ -66,7 +66,7 @@ func (t *tester) showTable(r *testResult) error {
 		return nil
 	}
 	values := btfdump.Options{Compact: true, EmitStrings: true}
-	names := render.NewSymbols(t.kernel.Symbols, term.WarnOn(t.streams.Err))
+	names := render.NewSymbols(t.kernel.Finder, term.WarnOn(t.streams.Err))
 	shown := r.table
 	if r.breaking != nil && len(r.breaking.Rows) > 0 {
 		shown = r.breaking
