@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	goruntime "runtime"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -122,7 +123,9 @@ func newPlaceAsker() *placeAsker {
 		prog.Close()
 		return nil
 	}
-	return &placeAsker{prog: prog, text: text}
+	a := &placeAsker{prog: prog, text: text}
+	goruntime.AddCleanup(a, func(text []byte) { _ = unix.Munmap(text) }, text)
+	return a
 }
 
 // place returns the text for an address, or "" if the kernel did not run the program.
@@ -131,5 +134,7 @@ func (a *placeAsker) place(addr uint64) string {
 		return ""
 	}
 	text, _, _ := bytes.Cut(a.text, []byte{0})
-	return string(text)
+	name := string(text)
+	goruntime.KeepAlive(a)
+	return name
 }
