@@ -26,7 +26,7 @@ type Kernel struct {
 	needs   resolve.Needs
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
-	asked   *kallsyms.Table        // the symbols of the functions in needs, if each exists exactly once
+	asked   *kallsyms.Table // the symbols of the functions in needs, if each exists exactly once
 	finder  func() (kallsyms.Finder, error)
 	text    func() (uint64, error) // address of the kernel's text
 	modules map[string]uint64      // loaded instances of the modules whose symbols were read, see moduleID
