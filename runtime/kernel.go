@@ -125,14 +125,23 @@ func (k *Kernel) readSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	return readSymbolFile(want)
 }
 
-// readSymbolFile reads the wanted symbols from /proc/kallsyms.
-func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
+// openSymbolFile opens /proc/kallsyms.
+func openSymbolFile() (*os.File, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, errors.New("read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the symbol table: %w", err)
+	}
+	return f, nil
+}
+
+// readSymbolFile reads the wanted symbols from /proc/kallsyms.
+func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
+	f, err := openSymbolFile()
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	table, err := kallsyms.Read(f, want.Keep)

@@ -152,12 +152,7 @@ func (k *Kernel) readText() (uint64, error) {
 	if addrs, err := lookUp([]string{textSymbol}); err == nil && addrs[0] != 0 {
 		return addrs[0], nil
 	}
-	return textAddress(k.readSymbols)
-}
-
-// textAddress returns the address of textSymbol from the symbol table.
-func textAddress(read func(kallsyms.Wanted) (*kallsyms.Table, error)) (uint64, error) {
-	symbols, err := read(kallsyms.Wanted{Keep: func(name string) bool { return name == textSymbol }, Prefixes: []string{textSymbol}})
+	symbols, err := k.readSymbols(kallsyms.Wanted{Keep: func(name string) bool { return name == textSymbol }, Prefixes: []string{textSymbol}})
 	if err != nil {
 		return 0, err
 	}

@@ -1,14 +1,18 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
 // Survey describes what can be seen of the system without attaching anything.
@@ -72,9 +76,7 @@ func NewSurvey() (*Survey, error) {
 	} else {
 		s.Tracefs = err
 	}
-	if _, err := textAddress(readSymbolFile); err != nil {
-		s.Addresses = err
-	}
+	s.Addresses = tryAddresses()
 	types, _ := filepath.Glob(typesDir + "/*")
 	s.ModuleTypes = max(0, len(types)-1)
 	for _, file := range settings {
@@ -86,6 +88,26 @@ func NewSurvey() (*Survey, error) {
 
 // typesDir has the types of the kernel and its modules, one file each.
 const typesDir = "/sys/kernel/btf"
+
+// tryAddresses reads the first lines of the symbol table. If their addresses are zero,
+// all are hidden.
+func tryAddresses() error {
+	f, err := openSymbolFile()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	first := make([]byte, os.Getpagesize()) // the kernel gives whole lines, as many as fit
+	n, err := f.Read(first)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	table, err := kallsyms.Read(bytes.NewReader(first[:n]), nil)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return table.NeedAddresses()
+}
 
 func tryOpen(name string) error {
 	f, err := os.Open(name)
