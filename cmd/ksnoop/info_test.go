@@ -176,6 +176,7 @@ func TestListTakes(t *testing.T) {
 func TestTypeErrors(t *testing.T) {
 	types := fixture.Write(t, infoTypes()...)
 	for line, want := range map[string]string{
+		"info|packte":                     "ksnoop: there is no function packte in this kernel\n  packte\n  ^^^^^^\n  did you mean 'struct packet'?\n",
 		"info|struct packte":              "ksnoop: there is no type \"struct packte\": did you mean \"struct packet\"?\n",
 		"info|union packet":               "ksnoop: there is no type \"union packet\": did you mean \"struct packet\"?\n",
 		"info|typedef numbr":              "ksnoop: there is no type \"typedef numbr\": did you mean \"number\"?\n",

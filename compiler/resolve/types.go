@@ -2,10 +2,12 @@ package resolve
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 func isRecord(t btf.Type) bool {
@@ -111,6 +113,30 @@ func typeNames(t *compiler.Target, types *btf.Spec, kind string) iter.Seq2[strin
 			}
 		}
 	}
+}
+
+// NearestType returns the name of a type of the kernel, with its keyword, that is nearest
+// to a word. The kernel's types must be known as a whole.
+func NearestType(t *compiler.Target, word string) (name string, ok bool) {
+	near, ok := spec.Nearest(word, func(yield func(string) bool) {
+		for _, kind := range []string{"struct", "union", "enum", ""} {
+			for name := range untilError(typeNames(t, t.Kernel, kind)) {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	})
+	if !ok {
+		return "", false
+	}
+	named, _ := t.Kernel.AnyTypesByName(near)
+	for _, typ := range named {
+		if kind, ok := TypeKind(typ); ok {
+			return strings.TrimSpace(kind + " " + near), true
+		}
+	}
+	return "", false
 }
 
 func hasKind(typ btf.Type, kind string) bool {

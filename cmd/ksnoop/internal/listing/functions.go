@@ -60,12 +60,28 @@ func Info(o *ListOptions, stdout io.Writer) error {
 		}
 		err := info(out, a.trace, kernel)
 		// What is said of a function is not hidden behind a type of its name.
-		if err != nil && isBareName(a.trace) && !isFunction(a.word, kernel) && infoTypes(out, a.word, kernel) == nil {
-			err = nil
+		if err != nil && isBareName(a.trace) && !isFunction(a.word, kernel) {
+			err = infoType(out, a.word, kernel, err)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(append([]error{out.flush(stdout, "the prototypes")}, errs...)...)
+}
+
+// infoType prints the types that a word names, which is not a function for the reason
+// given. If it names none, the reason gets the nearest name of a type as its hint, unless
+// it has one.
+func infoType(out *output, word string, kernel *compiler.Target, reason error) error {
+	if found, err := findTypes(word, kernel); err == nil && len(found) > 0 {
+		return printTypes(out, found)
+	}
+	var e *spec.Error
+	if errors.As(reason, &e) && e.Hint == "" {
+		if near, ok := resolve.NearestType(kernel, word); ok {
+			return e.WithHint("did you mean '%s'?", near)
+		}
+	}
+	return reason
 }
 
 // isFunction reports whether the kernel itself has the type of a function of this name,

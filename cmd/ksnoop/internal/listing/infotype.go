@@ -42,8 +42,8 @@ type namedType struct {
 	module string // or "" for the kernel itself
 }
 
-// findTypes returns the types with a name. If the kernel itself has none, it looks in
-// the loaded modules, of which the target can read the types.
+// findTypes returns the types with a name, which may be none. If the kernel itself has
+// none, it looks in the loaded modules, of which the target can read the types.
 func findTypes(word string, kernel *compiler.Target) ([]namedType, error) {
 	module, name := splitModule(word)
 	if module != "" {
@@ -53,8 +53,11 @@ func findTypes(word string, kernel *compiler.Target) ([]namedType, error) {
 		}
 		return found, err
 	}
-	all, err := typesNamed(kernel.Kernel, name)
-	if err == nil {
+	all, err := knownTypes(kernel.Kernel, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 {
 		return withIDs(kernel.Kernel, "", all)
 	}
 	var found []namedType
@@ -63,10 +66,7 @@ func findTypes(word string, kernel *compiler.Target) ([]namedType, error) {
 			found = append(found, more...)
 		}
 	}
-	if len(found) > 0 {
-		return found, nil
-	}
-	return nil, err
+	return found, nil
 }
 
 func moduleTypes(module, name string, kernel *compiler.Target) ([]namedType, error) {
@@ -77,7 +77,7 @@ func moduleTypes(module, name string, kernel *compiler.Target) ([]namedType, err
 	if err != nil {
 		return nil, err
 	}
-	all, err := typesNamed(types, name)
+	all, err := knownTypes(types, name)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,29 @@ func modulesOf(kernel *compiler.Target) (modules []string) {
 // infoTypes prints the types with a name.
 func infoTypes(out *output, word string, kernel *compiler.Target) error {
 	found, err := findTypes(word, kernel)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case len(found) == 0:
+		return nearestType(word, kernel)
 	}
+	return printTypes(out, found)
+}
+
+// nearestType returns the error for a word that no type is called.
+func nearestType(word string, kernel *compiler.Target) error {
+	types := kernel.Kernel
+	module, name := splitModule(word)
+	if module != "" {
+		var err error
+		if types, err = kernel.Module(module); err != nil {
+			return err
+		}
+	}
+	return unknownType(types, name)
+}
+
+func printTypes(out *output, found []namedType) error {
 	for _, t := range found {
 		note := ""
 		if t.module != "" {

@@ -28,6 +28,16 @@ func findType(types *btf.Spec, name string) (btf.Type, error) {
 
 // typesNamed returns the types with a name in C, of which there is at least one.
 func typesNamed(types *btf.Spec, name string) ([]btf.Type, error) {
+	found, err := knownTypes(types, name)
+	if err == nil && len(found) == 0 {
+		return nil, unknownType(types, name)
+	}
+	return found, err
+}
+
+// knownTypes returns the types with a name in C, which may be none. It does not look for
+// the nearest name, which takes as long as reading all types.
+func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 	if number, ok := strings.CutPrefix(name, "#"); ok {
 		id, err := strconv.ParseUint(number, 10, 32)
 		if err != nil {
@@ -42,7 +52,7 @@ func typesNamed(types *btf.Spec, name string) ([]btf.Type, error) {
 	kind, bare := splitType(name)
 	named, err := types.AnyTypesByName(bare)
 	if err != nil {
-		return nil, unknownType(types, name, kind, bare)
+		return nil, nil
 	}
 	var found, other []btf.Type
 	for _, t := range named {
@@ -60,7 +70,7 @@ func typesNamed(types *btf.Spec, name string) ([]btf.Type, error) {
 		k, _ := typeKind(other[0])
 		return nil, exit.Usagef("there is no type %q: did you mean %q?", name, strings.TrimSpace(k+" "+bare))
 	}
-	return nil, unknownType(types, name, kind, bare)
+	return nil, nil
 }
 
 // splitType returns the keyword of the name of a type, or "", and the name alone.
@@ -90,7 +100,8 @@ func typeKind(t btf.Type) (kind string, ok bool) {
 	return resolve.TypeKind(t)
 }
 
-func unknownType(types *btf.Spec, name, kind, bare string) error {
+func unknownType(types *btf.Spec, name string) error {
+	kind, bare := splitType(name)
 	names := func(yield func(string) bool) {
 		for t, err := range types.All() {
 			if err != nil {
