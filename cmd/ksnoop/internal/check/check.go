@@ -4,6 +4,7 @@ package check
 import (
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
@@ -57,7 +58,10 @@ func checkAll(subjects []*subject, kernels []*kernel, version string, out report
 		return false, err
 	}
 	ok = true
-	for _, k := range kernels {
+	for i, k := range kernels {
+		if i > 0 {
+			runtime.GC() // the types of the kernel before take some 50 MB
+		}
 		target, openErr := k.open(subjects)
 		for _, s := range subjects {
 			f := finding{reason: misfitUnknown}
