@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // TestRepeatable boots a small machine twice: everything that it prints is the same,
-// times included, and with -full different from what another seed gives. So a test
-// that has passed passes again, and a failure is repeated by its seed.
+// times included, even if it is read slowly, and with -full different from what another
+// seed gives. So a test that has passed passes again, and a failure is repeated by its
+// seed.
 func TestRepeatable(t *testing.T) {
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
@@ -34,21 +36,45 @@ func testRepeatable(t *testing.T, arch vm.Arch) {
 	require.NoError(t, err)
 	files := append(guestFiles(t, arch), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
 	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: 2}
-	first, second := bootOnce(t, m), bootOnce(t, m)
+	first, second := bootOnce(t, m, 0), bootOnce(t, m, 200*time.Millisecond)
 	require.Contains(t, first, "--- PASS: TestGuest/repeat")
-	require.Equal(t, first, second)
+	require.Greater(t, len(first), 64<<10) // more than a pipe holds
+	require.True(t, first == second, "at byte %d: %.200q and %.200q", differ(first, second), first[differ(first, second):], second[differ(first, second):])
 	if *full {
 		m.Seed = *seed + 1
-		require.NotEqual(t, first, bootOnce(t, m))
+		require.NotEqual(t, first, bootOnce(t, m, 0))
 	}
 }
 
-// bootOnce returns what a machine has printed until its end.
-func bootOnce(t *testing.T, m vm.Machine) string {
+// differ returns the index of the first byte in which two texts differ.
+func differ(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// slow is a writer that takes its time.
+type slow struct {
+	text bytes.Buffer
+	wait time.Duration
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(s.wait)
+	return s.text.Write(p)
+}
+
+// bootOnce returns what a machine has printed until its end, which is read in pieces
+// with waits between them.
+func bootOnce(t *testing.T, m vm.Machine, wait time.Duration) string {
 	defer waitForTurn(t, secondsOf(t))()
 	ctx, cancel := context.WithTimeout(t.Context(), bootLimit())
 	defer cancel()
-	var output bytes.Buffer
-	require.NoError(t, m.Run(ctx, &output), "%s", &output)
-	return output.String()
+	output := slow{wait: wait}
+	require.NoError(t, m.Run(ctx, &output), "%s", &output.text)
+	return output.text.String()
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// reach is the largest size of a symbol that At and End assume. The table has
+// Reach is the largest size of a symbol that At and End assume, in bytes. The table has
 // no sizes, so the last symbol of the kernel or of a module would have no end.
-const reach = 1 << 20
+const Reach = 1 << 20
 
 // At returns the symbol that contains addr and the offset of addr in it. Of
 // several at one address it takes the first one, as the kernel does, which has sorted
@@ -24,7 +24,7 @@ func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 		return Symbol{}, 0, false
 	}
 	offset := addr - s.Addr
-	if offset >= reach || offset > 0 && marksEnd(s.Name) {
+	if offset >= Reach || offset > 0 && marksEnd(s.Name) {
 		return Symbol{}, 0, false
 	}
 	return s, offset, true
@@ -100,7 +100,7 @@ func (t *Table) End(s Symbol) uint64 {
 	order := t.byAddr.order
 	next := t.behind(s.Addr)
 	if next == len(order) {
-		return s.Addr + reach
+		return s.Addr + Reach
 	}
-	return min(t.entries[order[next]].addr, s.Addr+reach)
+	return min(t.entries[order[next]].addr, s.Addr+Reach)
 }

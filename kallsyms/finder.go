@@ -52,10 +52,10 @@ func ParsePlace(text string, addr uint64) (p Place, ok bool) {
 	} else if isProgram(p.Symbol.Name) {
 		p.Symbol.Module = "bpf"
 	}
-	if known != [2]bool{true, true} || p.Offset >= reach || p.Offset > 0 && marksEnd(p.Symbol.Name) || strings.ContainsAny(p.Symbol.Name, " \t\n") {
+	if known != [2]bool{true, true} || p.Offset >= Reach || p.Offset > 0 && marksEnd(p.Symbol.Name) || strings.ContainsAny(p.Symbol.Name, " \t\n") {
 		return Place{}, false
 	}
-	if p.Size > reach {
+	if p.Size > Reach {
 		p.Size = 0
 	}
 	return p, true

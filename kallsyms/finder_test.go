@@ -61,7 +61,7 @@ func FuzzParsePlace(f *testing.F) {
 			return
 		}
 		require.Equal(t, addr, p.Symbol.Addr+p.Offset)
-		require.Less(t, p.Offset, uint64(reach))
+		require.Less(t, p.Offset, uint64(Reach))
 		again := fmt.Sprintf("%s+%#x/%#x", p.Symbol.Name, p.Offset, p.Size)
 		if p.Symbol.Module != "" {
 			again += " [" + p.Symbol.Module + "]"

@@ -64,7 +64,7 @@ func (t *Table) Size(s Symbol) uint64 {
 		return 0
 	}
 	after := t.symbol(order[next])
-	if after.Module != s.Module || after.Addr-s.Addr > reach {
+	if after.Module != s.Module || after.Addr-s.Addr > Reach {
 		return 0
 	}
 	return after.Addr - s.Addr

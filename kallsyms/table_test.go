@@ -144,7 +144,7 @@ func TestEndMark(t *testing.T) {
 func TestEnd(t *testing.T) {
 	table := read(t, kernel)
 	for name, size := range map[string]uint64{
-		"m_start": 0x100, "_text": 0x100, "__memcpy": 0x100, "memcpy": 0x100, "copy_process.cold": 0x600, "_etext": reach, "_end": reach,
+		"m_start": 0x100, "_text": 0x100, "__memcpy": 0x100, "memcpy": 0x100, "copy_process.cold": 0x600, "_etext": Reach, "_end": Reach,
 	} {
 		s := table.Lookup(name)[0]
 		require.Equal(t, s.Addr+size, table.End(s), name)
@@ -152,7 +152,7 @@ func TestEnd(t *testing.T) {
 	m := table.Lookup("m_start")[2]
 	require.Equal(t, m.Addr+0x80, table.End(m))
 	last := table.Lookup("ext4_last")[0]
-	require.Equal(t, last.Addr+reach, table.End(last))
+	require.Equal(t, last.Addr+Reach, table.End(last))
 }
 
 // TestSize checks that the size of a symbol reaches up to the next symbol with

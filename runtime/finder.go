@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	goruntime "runtime"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -75,15 +74,12 @@ func (f *finder) find(addr uint64) foundPlace {
 	return p
 }
 
-// placeAsker runs a program that prints what is at an address.
-type placeAsker struct {
-	prog *ebpf.Program
-	text []byte // of its map
-}
-
 // placeRoom is more than the kernel prints: KSYM_NAME_LEN is 512 (6.1), MODULE_NAME_LEN
 // 56.
 const placeRoom = 1024
+
+// placeAsker asks what is at an address.
+type placeAsker struct{ *asker }
 
 // newPlaceAsker returns nil if the kernel does not permit it.
 func newPlaceAsker() *placeAsker {
@@ -91,21 +87,15 @@ func newPlaceAsker() *placeAsker {
 	if err != nil {
 		return nil
 	}
-	defer format.Close() // the program holds it, and the other map
+	defer format.Close() // the program holds it
 	if format.Put(uint32(0), []byte("%pS\x00")) != nil || format.Freeze() != nil {
 		return nil
 	}
-	room, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: placeRoom, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
-	if err != nil {
-		return nil
-	}
-	defer room.Close()
-	prog, err := loadProgram(&ebpf.ProgramSpec{
-		Name: "place", Type: ebpf.RawTracepoint, License: "Dual MIT/GPL",
-		Instructions: asm.Instructions{
+	a := newAsker("place", placeRoom, func(answer *ebpf.Map) asm.Instructions {
+		return asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord),
 			asm.StoreMem(asm.R10, -8, asm.R1, asm.DWord),
-			asm.LoadMapValue(asm.R1, room.FD(), 0),
+			asm.LoadMapValue(asm.R1, answer.FD(), 0),
 			asm.Mov.Imm(asm.R2, placeRoom),
 			asm.LoadMapValue(asm.R3, format.FD(), 0),
 			asm.Mov.Reg(asm.R4, asm.R10),
@@ -113,28 +103,19 @@ func newPlaceAsker() *placeAsker {
 			asm.Mov.Imm(asm.R5, 8),
 			asm.FnSnprintf.Call(),
 			asm.Return(),
-		},
-	}, 0, nil)
-	if err != nil {
+		}
+	})
+	if a == nil {
 		return nil
 	}
-	text, err := unix.Mmap(room.FD(), 0, placeRoom, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		prog.Close()
-		return nil
-	}
-	a := &placeAsker{prog: prog, text: text}
-	goruntime.AddCleanup(a, func(text []byte) { _ = unix.Munmap(text) }, text)
-	return a
+	return &placeAsker{a}
 }
 
 // place returns the text for an address, or "" if the kernel did not run the program.
 func (a *placeAsker) place(addr uint64) string {
-	if n, err := testRun(a.prog.FD(), addr); err != nil || int32(n) <= 0 {
+	if n, err := a.run(addr); err != nil || int32(n) <= 0 {
 		return ""
 	}
-	text, _, _ := bytes.Cut(a.text, []byte{0})
-	name := string(text)
-	goruntime.KeepAlive(a)
-	return name
+	text, _, _ := bytes.Cut(a.answer, []byte{0})
+	return string(text)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -112,54 +111,35 @@ func (k *Kernel) readHooks() *hookList {
 // readRoom is more than a memoryReader reads at once, in bytes: a power of two.
 const readRoom = 64 << 10
 
-// memoryReader reads memory of the kernel by a program, without attaching anything.
+// memoryReader reads memory of the kernel.
 type memoryReader struct {
-	prog    *ebpf.Program
-	context [2]uint64 // of the program: the address and the number of bytes
-	bytes   []byte    // of its map
-	failed  bool      // whether any memory could not be read
+	*asker
+	failed bool // whether any memory could not be read
 }
 
 // newMemoryReader returns nil if the kernel does not permit it.
 func newMemoryReader() *memoryReader {
-	room, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: readRoom, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE})
-	if err != nil {
-		return nil
-	}
-	defer room.Close() // the program and the mapping hold it
-	prog, err := loadProgram(&ebpf.ProgramSpec{
-		Name: "memory", Type: ebpf.RawTracepoint, License: "Dual MIT/GPL",
-		Instructions: asm.Instructions{
+	a := newAsker("memory", readRoom, func(answer *ebpf.Map) asm.Instructions {
+		return asm.Instructions{
 			asm.LoadMem(asm.R3, asm.R1, 0, asm.DWord),
 			asm.LoadMem(asm.R2, asm.R1, 8, asm.DWord),
 			asm.And.Imm(asm.R2, readRoom-1), // for the verifier
-			asm.LoadMapValue(asm.R1, room.FD(), 0),
+			asm.LoadMapValue(asm.R1, answer.FD(), 0),
 			asm.FnProbeReadKernel.Call(),
 			asm.Return(),
-		},
-	}, 0, nil)
-	if err != nil {
+		}
+	})
+	if a == nil {
 		return nil
 	}
-	b, err := unix.Mmap(room.FD(), 0, readRoom, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		prog.Close()
-		return nil
-	}
-	return &memoryReader{prog: prog, bytes: b}
+	return &memoryReader{asker: a}
 }
 
 // read reads n bytes, which are valid until it is called again.
 func (m *memoryReader) read(addr uint64, n int) []byte {
-	m.context = [2]uint64{addr, uint64(n)}
-	result, err := testRun(m.prog.FD(), m.context[:]...)
+	result, err := m.run(addr, uint64(n))
 	m.failed = m.failed || err != nil || result != 0
-	return m.bytes[:n]
+	return m.answer[:n]
 }
 
 func (m *memoryReader) word(addr uint64) uint64 { return binary.NativeEndian.Uint64(m.read(addr, 8)) }
-
-func (m *memoryReader) close() {
-	_ = unix.Munmap(m.bytes)
-	m.prog.Close()
-}

@@ -3,11 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	goruntime "runtime"
 	"slices"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -34,35 +30,6 @@ func (s *Session) ReadOnce(p *compiler.Probe, cpu int, ev *Event) error {
 		return s.Read(ev)
 	}
 	return fmt.Errorf("read %s: it has no program", p.Func.Name)
-}
-
-// progTestRun is union bpf_attr for BPF_PROG_TEST_RUN (include/uapi/linux/bpf.h), up
-// to the members of 5.10.
-type progTestRun struct {
-	fd, result               uint32
-	dataSize, dataOutSize    uint32
-	data, dataOut            uint64
-	repeat, duration         uint32
-	contextSize, contextRoom uint32
-	context, contextOut      uint64
-	flags, cpu               uint32
-}
-
-// testRun runs a raw_tp program with some words of context on this CPU, and returns its
-// result. Package ebpf makes buffers that programs of this type have no use for.
-func testRun(fd int, context ...uint64) (result uint32, err error) {
-	attr := progTestRun{fd: uint32(fd), contextSize: uint32(8 * len(context)), context: uint64(uintptr(unsafe.Pointer(&context[0])))}
-	for {
-		_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-		goruntime.KeepAlive(context)
-		switch errno {
-		case 0:
-			return attr.result, nil
-		case unix.EINTR, unix.EAGAIN:
-			continue
-		}
-		return 0, fmt.Errorf("run the program: %w", errno)
-	}
 }
 
 // Without reports whether the verifier has refused the program of a probe, so that the

@@ -267,7 +267,7 @@ func (r *traceRun) traced(t testing.TB, o render.Options) string {
 }
 
 // record writes a recording of a run, with blocks of a few records each.
-func (r *traceRun) record(t testing.TB, to io.Writer, symbols *kallsyms.Table) {
+func (r *traceRun) record(t testing.TB, to io.Writer, symbols kallsyms.Finder) {
 	from := recording.Origin{Version: "1", System: recordedSystem, Arch: "amd64", Specs: []string{"vfs_read"}, Clock: began}
 	w, err := recording.NewWriter(to, r.unit, from, symbols)
 	require.NoError(t, err)

@@ -1,5 +1,7 @@
 package vm
 
+import "path/filepath"
+
 // An Arch is an architecture whose kernels can be booted. Go and Debian have the
 // same names for them.
 type Arch string
@@ -26,17 +28,18 @@ func (a Arch) console() string {
 	return "ttyS0"
 }
 
-// hardware returns QEMU's arguments for the processor and the serial ports, of
-// which the first writes to the file console, the second to QEMU's output, and
-// the third to the file status.
-func (m Machine) hardware(console, status string) []string {
+// hardware returns QEMU's arguments for the processor and the serial ports, which
+// write to files in dir. With a pipe the guest would notice how fast it is read: while
+// it is full, QEMU tries each byte again.
+func (m Machine) hardware(dir string) []string {
+	console, output, status := filepath.Join(dir, consoleFile), filepath.Join(dir, outputFile), filepath.Join(dir, statusFile)
 	if m.Kernel.Arch != ARM64 {
-		return []string{"-cpu", m.cpu(), "-serial", "file:" + console, "-serial", "stdio", "-serial", "file:" + status}
+		return []string{"-cpu", m.cpu(), "-serial", "file:" + console, "-serial", "file:" + output, "-serial", "file:" + status}
 	}
 	// The machine has one serial port itself, a pl011. Those on the PCI bus
 	// become ttyS0 to ttyS2, and the guest uses the last two, as on amd64.
 	return []string{"-M", "virt", "-cpu", m.cpu(), "-serial", "file:" + console,
-		"-chardev", "null,id=s0", "-chardev", "stdio,id=s1,signal=off", "-chardev", "file,id=s2,path=" + status,
+		"-chardev", "null,id=s0", "-chardev", "file,id=s1,path=" + output, "-chardev", "file,id=s2,path=" + status,
 		"-device", "pci-serial,chardev=s0", "-device", "pci-serial,chardev=s1", "-device", "pci-serial,chardev=s2"}
 }
 

@@ -33,6 +33,7 @@ type Machine struct {
 const (
 	initrdFile  = "initrd"
 	consoleFile = "console"
+	outputFile  = "output"
 	statusFile  = "status"
 )
 
@@ -49,7 +50,7 @@ func (m Machine) arguments(dir string) []string {
 		"-initrd", filepath.Join(dir, initrdFile),
 		"-append", m.commandLine(),
 	}
-	args = append(args, m.hardware(filepath.Join(dir, consoleFile), filepath.Join(dir, statusFile))...)
+	args = append(args, m.hardware(dir)...)
 	cpus, shift := cmp.Or(m.CPUs, 1), 1
 	if m.Icount {
 		cpus, shift = 1, 0

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Run boots the machine and copies what the guest writes to its second serial
@@ -33,7 +34,7 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	if err := writeInitrd(filepath.Join(dir, initrdFile), append(modules, m.Files...)); err != nil {
 		return fmt.Errorf("write initramfs: %w", err)
 	}
-	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(dir)...), output); err != nil {
+	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(dir)...), filepath.Join(dir, outputFile), output); err != nil {
 		return m.explain(cmp.Or(ctx.Err(), err), dir)
 	}
 	status, err := os.ReadFile(filepath.Join(dir, statusFile))
@@ -48,17 +49,39 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	return nil
 }
 
-// runQEMU runs QEMU until it ends. If this program is killed, so is QEMU: the
-// kernel sends the signal when the thread that started QEMU ends, so runQEMU
+// runQEMU runs QEMU until it ends, and copies what it has written to a file to output.
+func runQEMU(cmd *exec.Cmd, name string, output io.Writer) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- runAlone(cmd) }()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for running := true; running; {
+		select {
+		case err = <-ended:
+			running = false
+		case <-tick.C:
+		}
+		if _, copied := io.Copy(output, file); copied != nil {
+			return errors.Join(err, copied)
+		}
+	}
+	return err
+}
+
+// runAlone runs QEMU until it ends. If this program is killed, so is QEMU: the
+// kernel sends the signal when the thread that started QEMU ends, so runAlone
 // locks the thread.
-func runQEMU(cmd *exec.Cmd, output io.Writer) error {
+func runAlone(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = output, &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("run QEMU: %w\n%s", err, stderr.Bytes())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("run QEMU: %w\n%s", err, out)
 	}
 	return nil
 }

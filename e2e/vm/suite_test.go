@@ -37,7 +37,7 @@ func TestKernelPackages(t *testing.T) {
 func TestArguments(t *testing.T) {
 	m := Machine{Kernel: Kernel{Dir: "k", Arch: AMD64}, Args: []string{"-a b"}, Append: "x=1"}
 	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
-	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "k/vmlinuz"})
+	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "file:d/output", "k/vmlinuz"})
 	m.CPUs = 2
 	m.Seed = 7
 	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "-icount", "shift=1,sleep=off", "-seed", "7", "base=2026-01-01,clock=vm"})

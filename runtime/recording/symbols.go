@@ -16,17 +16,17 @@ var firstKernelAddress = map[string]uint64{"amd64": 0xffffffff80000000, "arm64":
 // names finds the symbols that records refer to: whatever looks like an address of
 // the kernel's code or data, wherever it is.
 type names struct {
-	table *kallsyms.Table
-	first uint64
-	told  map[kallsyms.Symbol]bool // in the file
-	seen  [1 << seenBits]uint64
-	lines []byte // for the next block
+	finder kallsyms.Finder
+	first  uint64
+	told   map[kallsyms.Symbol]bool // in the file, without their types
+	seen   [1 << seenBits]uint64
+	lines  []byte // for the next block
 }
 
 const seenBits = 10
 
-func newNames(table *kallsyms.Table, arch string) *names {
-	return &names{table: table, first: firstKernelAddress[arch], told: map[kallsyms.Symbol]bool{}}
+func newNames(finder kallsyms.Finder, arch string) *names {
+	return &names{finder: finder, first: firstKernelAddress[arch], told: map[kallsyms.Symbol]bool{}}
 }
 
 // in adds the symbols at the addresses in data. The two highest bytes of all of them
@@ -58,25 +58,34 @@ func (n *names) at(addr uint64) {
 	}
 	*seen = addr
 	for _, a := range []uint64{addr - 1, addr} {
-		if s, _, ok := n.table.At(a); ok {
+		if s, _, ok := n.finder.At(a); ok {
 			n.add(s)
 		}
 	}
 }
 
-// add adds a symbol, and a mark where it ends.
+// add adds a symbol, and a mark where it ends. That of one without a known size is in
+// no module, so that a reader does not know the size either.
 func (n *names) add(s kallsyms.Symbol) {
-	if n.told[s] {
+	key := s
+	key.Type = 0
+	if n.told[key] {
 		return
 	}
-	n.told[s] = true
-	n.line(s)
-	if size := n.table.Size(s); size > 0 {
-		n.line(kallsyms.Symbol{Addr: s.Addr + size, Type: s.Type, Name: kallsyms.EndMark, Module: s.Module})
-	} else if end := n.table.End(s); end > s.Addr {
-		n.line(kallsyms.Symbol{Addr: end, Type: s.Type, Name: kallsyms.EndMark, Module: kallsyms.EndMark})
+	n.told[key] = true
+	if s.Type == 0 { // the kernel was asked, and does not tell
+		s.Type = unknownType
 	}
+	n.line(s)
+	end := kallsyms.Symbol{Addr: s.Addr + n.finder.Size(s), Type: s.Type, Name: kallsyms.EndMark, Module: s.Module}
+	if end.Addr == s.Addr {
+		end.Addr, end.Module = s.Addr+kallsyms.Reach, kallsyms.EndMark
+	}
+	n.line(end)
 }
+
+// unknownType is nm(1)'s type of what it does not know.
+const unknownType = '?'
 
 func (n *names) line(s kallsyms.Symbol) {
 	n.lines = fmt.Appendf(n.lines, "%016x %c %s", s.Addr, s.Type, s.Name)
@@ -98,8 +107,10 @@ func (n *names) places(unit *compiler.Unit) {
 			continue
 		}
 		done = append(done, name)
-		for _, s := range n.table.Lookup(name) {
-			n.at(s.Addr)
+		for _, s := range n.finder.Lookup(name) {
+			if first, _, ok := n.finder.At(s.Addr); ok && (first.Name != s.Name || first.Module != s.Module) {
+				n.add(first) // before s, as it is what At finds
+			}
 			n.add(s)
 		}
 	}

@@ -37,7 +37,7 @@ type Writer struct {
 
 // NewWriter begins a recording of a unit's records. symbols names the addresses in
 // them, and is nil if they are to have no names.
-func NewWriter(w io.Writer, unit *compiler.Unit, from Origin, symbols *kallsyms.Table) (*Writer, error) {
+func NewWriter(w io.Writer, unit *compiler.Unit, from Origin, symbols kallsyms.Finder) (*Writer, error) {
 	if from.Arch == "" {
 		from.Arch = goruntime.GOARCH
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/cgroup"
 	"github.com/ksnoop/ksnoop/runtime/render"
@@ -27,18 +26,14 @@ type printing struct {
 
 func (p *printing) open(k *runtime.Kernel, unit *compiler.Unit) (err error) {
 	if p.unit == nil {
-		find := k.Finder
-		if p.recorder != nil { // what is shown has the names that are in the file
-			find = func() (kallsyms.Finder, error) { return p.recorder.read(k) }
-		}
-		names := render.NewSymbols(find, term.WarnOn(p.streams.Err))
+		names := render.NewSymbols(k.Finder, term.WarnOn(p.streams.Err))
 		if render.NeedsSymbols(unit, p.o.Format) {
 			names.Load() // now, as events would wait for it
 		}
 		p.looks = render.Options{Format: p.o.Format, Values: p.o.Values, Look: p.look, Symbols: names, Stacks: userstack.Running(), Containers: cgroup.NewTable(),
 			Version: p.o.Version, Arrange: p.o.Tables.Arrange}
 		if !p.o.NoSymbols {
-			p.looks.Pointers = render.NewPointerNames(find)
+			p.looks.Pointers = render.NewPointerNames(k.Finder)
 		}
 		if p.recorder != nil {
 			p.recorder.share(&p.looks)

@@ -56,7 +56,7 @@ type recorder struct {
 	streams *term.Streams
 	file    *recordFile
 	unit    *compiler.Unit
-	symbols *kallsyms.Table // nil if addresses have no names
+	symbols kallsyms.Finder // nil if addresses have no names
 	out     *recording.Writer
 	head    int64           // size of the beginning of the file, before the first record
 	clock   recording.Clock // the last pair in the file
@@ -84,22 +84,10 @@ func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 		return nil
 	}
 	var err error
-	if r.symbols, err = r.read(k); err != nil {
+	if r.symbols, err = k.Finder(); err != nil {
 		term.WarnOn(r.streams.Err)(fmt.Errorf("addresses are recorded without names: %w", err))
 	}
 	return nil
-}
-
-// read returns the symbol table, which any of the addresses in records may be in.
-func (r *recorder) read(k *runtime.Kernel) (*kallsyms.Table, error) {
-	table, err := k.Symbols()
-	if err == nil {
-		err = table.NeedAddresses()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return table, nil
 }
 
 func (r *recorder) begin(*runtime.Session) error { return r.start() }
