@@ -35,7 +35,7 @@ func testRepeatable(t *testing.T, arch vm.Arch) {
 	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
 	files := append(guestFiles(t, arch), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
-	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: 2}
+	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed}
 	first, second := bootOnce(t, m, 0), bootOnce(t, m, 200*time.Millisecond)
 	require.Contains(t, first, "--- PASS: TestGuest/repeat")
 	require.Greater(t, len(first), 64<<10) // more than a pipe holds

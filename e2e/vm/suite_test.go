@@ -42,7 +42,7 @@ func TestArguments(t *testing.T) {
 	m.Seed = 7
 	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "-icount", "shift=1,sleep=off", "-seed", "7", "base=2026-01-01,clock=vm"})
 	m.Icount = true
-	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount", "shift=0,sleep=off", "max,cx16=off"})
+	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null", "max,cx16=off"})
 	m.Kernel.Arch = ARM64
 	require.Equal(t, `console=ttyAMA0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
 	require.Subset(t, m.arguments("d"), []string{"-M", "virt", "max,pauth-impdef=on", "file:d/console", "file,id=s2,path=d/status"})
