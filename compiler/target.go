@@ -16,6 +16,9 @@ type Target struct {
 	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil if there are no modules
 	Modules func() []string                      // names of the loaded modules that have types; nil if not known
 	Symbols *kallsyms.Table                      // symbols of at least the functions in the specs; nil if not known
+	// AllSymbols reads all symbols, for the name nearest to an unknown one; nil if
+	// there are no more than Symbols.
+	AllSymbols func() (*kallsyms.Table, error)
 	// TypeNames lists the names of the types of vmlinux of a kind
 	// ([resolve.TypeKind] or [resolve.FuncKind]), some more than once. If it is
 	// nil, or returns false, all types are decoded to get their names.

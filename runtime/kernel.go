@@ -91,6 +91,7 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 	}
 	if k.part == nil { // a part has other ids
 		target.FuncsTaking, target.FuncsNamed = funcsTaking, funcsNamed
+		target.AllSymbols = k.Symbols
 	}
 	return target, nil
 }

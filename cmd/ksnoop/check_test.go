@@ -157,6 +157,10 @@ old, new: same(file) if @limits: there is no variable 'limits' in this kernel (d
 new: account_io: there is no function account_io in this kernel (did you mean '__account_io'? the name is part of account_io_start)
 old, new: limit: limit is data, not a function (its content is '@limit' in the list of a function)
 `[1:], stdout)
+
+	// The nearest name may be one that no spec has.
+	_, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", "same(file) if @limits")
+	require.Contains(t, stdout, "there is no variable 'limits' in this kernel (did you mean '@limit'?)")
 }
 
 // TestCheckWatch covers memory to watch: where it is, or why it cannot be watched.

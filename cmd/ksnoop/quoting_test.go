@@ -36,6 +36,7 @@ func TestLostQuotes(t *testing.T) {
 		{"vfs_read|(count)", "", "ksnoop: the shell has split 'vfs_read (count)' at its blanks: " + cure},
 		{"vfs_read(return|==|-EINTR)", "", "ksnoop: the shell has split 'vfs_read(return == -EINTR)' at its blanks: " + cure},
 		{"vfs_read|if|count", "", "ksnoop: the shell has split 'vfs_read if count' at its blanks: " + cure},
+		{"$task->mm|(int)@jiffies", "", "ksnoop: expected a function name, not '$'\n"},
 		{"vfs_read(cuont)|(count)", "", "ksnoop: expected a function name, not '('\n"},
 		{"vfs_read(cuont)", "out", "ksnoop: vfs_read has no argument 'cuont'\n"},
 		{"vfs_read(count", "", "ksnoop: ')' is missing\n"},

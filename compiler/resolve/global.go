@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -130,10 +131,16 @@ func variable(types *btf.Spec, name string) (v *btf.Var, perCPU bool) {
 	return v, false
 }
 
-// variableNames iterates over the names of the variables in the symbol table.
-func (b *binder) variableNames() func(yield func(string) bool) {
+// variableNames iterates over the names of the variables of the kernel.
+func (b *binder) variableNames() iter.Seq[string] {
+	table := b.target.Symbols
+	if b.target.AllSymbols != nil {
+		if all, err := b.target.AllSymbols(); err == nil { // if not, what is known must do
+			table = all
+		}
+	}
 	return func(yield func(string) bool) {
-		for s := range b.target.Symbols.All() {
+		for s := range table.All() {
 			if !s.Text() && !yield(s.Name) {
 				return
 			}

@@ -151,6 +151,7 @@ func (k *kernel) open(subjects []*subject) (*compiler.Target, error) {
 	}
 	if k.symbols != "" {
 		kernel.Symbols, err = readSymbolFile(k.symbols, resolve.Symbols(traces).Keep)
+		kernel.AllSymbols = func() (*kallsyms.Table, error) { return readSymbolFile(k.symbols, nil) }
 	}
 	return kernel, err
 }

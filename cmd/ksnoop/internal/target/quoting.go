@@ -50,11 +50,16 @@ func splitSpec(specs []string) []string {
 					return specs[i : end+1]
 				}
 			}
-		case i > 0 && (s == "if" || strings.HasPrefix(s, "(") && !strings.ContainsAny(specs[i-1], ")@")): // a cast begins so, too
+		case i > 0 && (s == "if" || strings.HasPrefix(s, "(") && isPlace(specs[i-1])): // a cast begins so, too
 			return specs[i-1:]
 		}
 	}
 	return nil
+}
+
+// isPlace reports whether a word may be a function, or another place to trace, alone.
+func isPlace(s string) bool {
+	return s != "" && (s[0] > '9' || s[0] == '*') && !strings.ContainsAny(s, ")@$>[]")
 }
 
 // isOpen reports whether a parenthesis is not closed.
