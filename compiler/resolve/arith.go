@@ -16,7 +16,7 @@ func (b *binder) binary(e *spec.Binary) (operand, error) {
 	if c, err := b.folded(e); err != nil {
 		return operand{}, err
 	} else if c != nil {
-		return operand{}, b.errorf(e.Span(), "'%s' is a constant, and no value of the call", e)
+		return operand{}, b.errorf(e.Span(), "'%s' is a constant", e)
 	}
 	x, err := b.term(e.X)
 	if err != nil {

@@ -65,6 +65,11 @@ func appendPainted(dst, text []byte) []byte {
 // before a value, and faults, which are comments.
 func highlight(text []byte, mark func(from, to int, s style)) {
 	last := byte('\n') // the character before, except blanks
+	done := 0          // what is before has its style
+	style := func(from, to int, s style) {
+		mark(from, to, s)
+		done = to
+	}
 	for i := 0; i < len(text); {
 		from, c := i, text[i]
 		switch {
@@ -75,12 +80,12 @@ func highlight(text []byte, mark func(from, to int, s style)) {
 		case c == '/' && i+1 < len(text) && (text[i+1] == '*' || text[i+1] == '/'):
 			i = commentEnd(text, i)
 			if !isNote(text[from+2 : i]) {
-				mark(from, i, faultStyle)
+				style(from, i, faultStyle)
 			}
 		case c == '(' && bytes.IndexByte([]byte("={,\n"), last) >= 0:
 			if end := typeEnd(text, i); end > 0 {
 				i = end
-				mark(from, i, typeStyle)
+				style(from, i, typeStyle)
 			} else {
 				i++
 			}
@@ -88,9 +93,9 @@ func highlight(text []byte, mark func(from, to int, s style)) {
 			i = pathEnd(text, i)
 			switch rest := text[i:]; {
 			case bytes.HasPrefix(rest, []byte(" =")), bytes.HasPrefix(rest, []byte("=")):
-				mark(from, i, nameStyle)
+				style(max(done, expressionStart(text[:from])), i, nameStyle)
 			case bytes.HasPrefix(rest, []byte("(")):
-				mark(from, i, functionStyle)
+				style(from, i, functionStyle)
 			}
 		default:
 			i++
@@ -140,6 +145,38 @@ func typeEnd(text []byte, i int) int {
 			return i + 1
 		case !IsNameByte(c) && bytes.IndexByte([]byte(" *[]"), c) < 0:
 			return 0
+		}
+	}
+	return 0
+}
+
+// expressionStart returns where the expression begins whose last operand follows text:
+// at the operand, unless there are operators before it, such as the << of size << 3.
+func expressionStart(text []byte) int {
+	for start := len(text); ; {
+		left, apart := bytes.CutSuffix(text[:start], []byte(" "))
+		operator := left[wordStart(left):]
+		left, apartToo := bytes.CutSuffix(left[:len(left)-len(operator)], []byte(" "))
+		operand := left[wordStart(left):]
+		if !apart || !apartToo || len(operator) == 0 || len(operand) == 0 || len(bytes.Trim(operator, "+-*&|<>")) > 0 {
+			return start
+		}
+		start = len(left) - len(operand)
+	}
+}
+
+// wordStart returns where the last word of text begins. A word may have blanks in
+// parentheses.
+func wordStart(text []byte) int {
+	depth := 0
+	for i := len(text) - 1; i >= 0; i-- {
+		switch c := text[i]; {
+		case c == ')':
+			depth++
+		case c == '(' && depth > 0:
+			depth--
+		case c == '(', c == '\n', depth == 0 && (c == ' ' || c == ','):
+			return i + 1
 		}
 	}
 	return 0

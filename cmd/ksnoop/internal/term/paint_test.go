@@ -21,18 +21,20 @@ func marked(text string) string {
 // nothing in strings.
 func TestPaint(t *testing.T) {
 	for text, want := range map[string]string{
-		"       123    2       77 vfs_read(\n":                   "       123    2       77 <F:vfs_read>(\n",
-		"           tp:tick(\n":                                  "           tp:<F:tick>(\n",
-		"         file->f_path.dentry = *(0xffff)\n":             "         <N:file->f_path.dentry> = *(0xffff)\n",
-		"          (struct file){\n  .f_flags = (int)2,\n":       "          <T:(struct file)>{\n  .<N:f_flags> = <T:(int)>2,\n",
-		"          (char *)\"a = (int)2 /* x */ \\\" f(\",\n":    "          <T:(char *)>\"a = (int)2 /* x */ \\\" f(\",\n",
-		"  /* Cannot show 'p' as 'int *': NULL pointer */\n":     "  <X:/* Cannot show 'p' as 'int *': NULL pointer */>\n",
-		"  (u64)1500 /* 1.5\u00b5s */\n":                         "  <T:(u64)>1500 /* 1.5\u00b5s */\n",
-		"-> f(p=*(0x1){.a = (int)1,}, s=\"x\") = -1\n":           "-> <F:f>(<N:p>=*(0x1){.<N:a> = <T:(int)>1,}, <N:s>=\"x\") = -1\n",
-		"<- f() = /* 0x12 is a user-space address */\n":          "<- <F:f>() = <X:/* 0x12 is a user-space address */>\n",
-		"fentry  int f(char *s);  // no hook\n":                  "fentry  int <F:f>(char *s);  <X:// no hook>\n",
-		"it's (x a \"open\n(int)1 'c' \\\"\n":                    "it's (x a \"open\n<T:(int)>1 'c' \\\"\n",
-		"\x1b[31m(int)1 \x9b = \u202e\n/* \x1b[2J */\n(\n\"\\\n": "?[<F:31m>(int)1 ? = ?\n<X:/* ?[2J */>\n(\n\"\\\n",
+		"       123    2       77 vfs_read(\n":                      "       123    2       77 <F:vfs_read>(\n",
+		"           tp:tick(\n":                                     "           tp:<F:tick>(\n",
+		"         file->f_path.dentry = *(0xffff)\n":                "         <N:file->f_path.dentry> = *(0xffff)\n",
+		"          (struct file){\n  .f_flags = (int)2,\n":          "          <T:(struct file)>{\n  .<N:f_flags> = <T:(int)>2,\n",
+		"          (char *)\"a = (int)2 /* x */ \\\" f(\",\n":       "          <T:(char *)>\"a = (int)2 /* x */ \\\" f(\",\n",
+		"   count << 1 = \n   file->f_pos + (count & 0xff) * 3 =\n": "   <N:count << 1> = \n   <N:file->f_pos + (count & 0xff) * 3> =\n",
+		"-> f(count & 0xff=1, x - 1=2, - 1=3)\n":                    "-> <F:f>(<N:count & 0xff>=1, <N:x - 1>=2, - <N:1>=3)\n",
+		"  /* Cannot show 'p' as 'int *': NULL pointer */\n":        "  <X:/* Cannot show 'p' as 'int *': NULL pointer */>\n",
+		"  (u64)1500 /* 1.5\u00b5s */\n":                            "  <T:(u64)>1500 /* 1.5\u00b5s */\n",
+		"-> f(p=*(0x1){.a = (int)1,}, s=\"x\") = -1\n":              "-> <F:f>(<N:p>=*(0x1){.<N:a> = <T:(int)>1,}, <N:s>=\"x\") = -1\n",
+		"<- f() = /* 0x12 is a user-space address */\n":             "<- <F:f>() = <X:/* 0x12 is a user-space address */>\n",
+		"fentry  int f(char *s);  // no hook\n":                     "fentry  int <F:f>(char *s);  <X:// no hook>\n",
+		"it's (x a \"open\n(int)1 'c' \\\"\n":                       "it's (x a \"open\n<T:(int)>1 'c' \\\"\n",
+		"\x1b[31m(int)1 \x9b = \u202e\n/* \x1b[2J */\n(\n\"\\\n":    "?[<F:31m>(int)1 ? = ?\n<X:/* ?[2J */>\n(\n\"\\\n",
 	} {
 		require.Equal(t, want, marked(text), text)
 	}
