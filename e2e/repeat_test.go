@@ -20,7 +20,19 @@ import (
 func TestRepeatable(t *testing.T) {
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
-	testRepeatable(t, vm.AMD64)
+	testRepeatable(t, vm.AMD64, 1)
+}
+
+// TestRepeatableTwo is the same for two CPUs, of which the host must not choose the one
+// that goes first.
+func TestRepeatableTwo(t *testing.T) {
+	onlyWithFull(t)
+	t.Parallel()
+	requireMachine(t, vm.AMD64)
+	if err := vm.TakesTurns(); err != nil {
+		t.Skip(err)
+	}
+	testRepeatable(t, vm.AMD64, 2)
 }
 
 // TestRepeatableARM64 is the same for arm64, of which make test boots one machine only.
@@ -28,14 +40,14 @@ func TestRepeatableARM64(t *testing.T) {
 	onlyWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.ARM64)
-	testRepeatable(t, vm.ARM64)
+	testRepeatable(t, vm.ARM64, 1)
 }
 
-func testRepeatable(t *testing.T, arch vm.Arch) {
+func testRepeatable(t *testing.T, arch vm.Arch, cpus int) {
 	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
 	files := append(guestFiles(t, arch), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
-	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed}
+	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: cpus}
 	first, second := bootOnce(t, m, 0), bootOnce(t, m, 200*time.Millisecond)
 	require.Contains(t, first, "--- PASS: TestGuest/repeat")
 	require.Greater(t, len(first), 64<<10) // more than a pipe holds

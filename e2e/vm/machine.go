@@ -3,7 +3,6 @@ package vm
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,10 +12,10 @@ import (
 // outputs do not mix: the first has the kernel's messages, the second what the
 // guest prints, and the third its exit status.
 //
-// What happens in one with one CPU is a function of these fields and of the bytes of its
-// files: its clocks count its own instructions, and its random numbers come from Seed.
-// How fast the host is, and how busy, changes nothing. With two CPUs it may change which
-// of them goes first: see recorded.
+// What happens in it is a function of these fields and of the bytes of its files: its
+// clocks count its own instructions, and its random numbers come from Seed.
+// How fast the host is, and how busy, changes nothing. With several CPUs it may change which
+// of them goes first, unless this program has CAP_SYS_NICE.
 type Machine struct {
 	QEMU   string // path
 	Kernel Kernel
@@ -39,13 +38,6 @@ const (
 	statusFile  = "status"
 )
 
-// recorded has QEMU record the run, to nowhere: then its two threads take turns.
-// Otherwise the thread that moves the clock to the next timer while the CPU is idle may
-// find it idle before the instructions that it has just executed are counted, and the
-// timer comes late by as many: seen once in some 100,000 waits on 7.2. QEMU records
-// machines with one CPU only.
-const recorded = ",rr=record,rrfile=" + os.DevNull
-
 // arguments returns QEMU's command line for a machine whose files are in dir.
 func (m Machine) arguments(dir string) []string {
 	args := []string{
@@ -60,19 +52,26 @@ func (m Machine) arguments(dir string) []string {
 		"-append", m.commandLine(),
 	}
 	args = append(args, m.hardware(dir)...)
-	cpus, shift := cmp.Or(m.CPUs, 1), 1
+	shift := 1
 	if m.Icount {
-		cpus, shift = 1, 0
+		shift = 0
 	}
 	count := fmt.Sprintf("shift=%d,sleep=off", shift) // 2 ns an instruction; a wait takes no time of the host
-	if cpus == 1 {
+	if m.cpus() == 1 {
 		count += recorded
 	}
 	return append(args,
 		"-icount", count,
 		"-seed", strconv.FormatUint(cmp.Or(m.Seed, 1), 10),
 		"-rtc", "base=2026-01-01,clock=vm",
-		"-smp", strconv.Itoa(cpus))
+		"-smp", strconv.Itoa(m.cpus()))
+}
+
+func (m Machine) cpus() int {
+	if m.Icount {
+		return 1
+	}
+	return cmp.Or(m.CPUs, 1)
 }
 
 // commandLine returns the kernel's command line. panic=-1 reboots at once on a

@@ -34,7 +34,11 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	if err := writeInitrd(filepath.Join(dir, initrdFile), append(modules, m.Files...)); err != nil {
 		return fmt.Errorf("write initramfs: %w", err)
 	}
-	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(dir)...), filepath.Join(dir, outputFile), output); err != nil {
+	start := (*exec.Cmd).Start
+	if m.cpus() > 1 {
+		start = startInTurns
+	}
+	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(dir)...), start, filepath.Join(dir, outputFile), output); err != nil {
 		return m.explain(cmp.Or(ctx.Err(), err), dir)
 	}
 	status, err := os.ReadFile(filepath.Join(dir, statusFile))
@@ -50,14 +54,14 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 }
 
 // runQEMU runs QEMU until it ends, and copies what it has written to a file to output.
-func runQEMU(cmd *exec.Cmd, name string, output io.Writer) error {
+func runQEMU(cmd *exec.Cmd, start func(*exec.Cmd) error, name string, output io.Writer) error {
 	file, err := os.Create(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- runAlone(cmd) }()
+	go func() { ended <- runAlone(cmd, start) }()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for running := true; running; {
@@ -76,12 +80,18 @@ func runQEMU(cmd *exec.Cmd, name string, output io.Writer) error {
 // runAlone runs QEMU until it ends. If this program is killed, so is QEMU: the
 // kernel sends the signal when the thread that started QEMU ends, so runAlone
 // locks the thread.
-func runAlone(cmd *exec.Cmd) error {
+func runAlone(cmd *exec.Cmd, start func(*exec.Cmd) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("run QEMU: %w\n%s", err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("run QEMU: %w\n%s", err, &out)
 	}
 	return nil
 }
