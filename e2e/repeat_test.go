@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -46,6 +47,10 @@ func TestRepeatableARM64(t *testing.T) {
 func testRepeatable(t *testing.T, arch vm.Arch, cpus int) {
 	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
+	if err := vm.Repeats(); err != nil && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	require.NoError(t, vm.Repeats())
 	files := append(guestFiles(t, arch), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
 	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: cpus}
 	first, second := bootOnce(t, m, 0), bootOnce(t, m, 200*time.Millisecond)

@@ -14,8 +14,9 @@ import (
 //
 // What happens in it is a function of these fields and of the bytes of its files: its
 // clocks count its own instructions, and its random numbers come from Seed.
-// How fast the host is, and how busy, changes nothing. With several CPUs it may change which
-// of them goes first, unless this program has CAP_SYS_NICE.
+// How fast the host is, and how busy, changes nothing if libfaketime is installed, which
+// QEMU sees to as root. With several CPUs the host may change which of them goes first, unless
+// this program has CAP_SYS_NICE.
 type Machine struct {
 	QEMU   string // path
 	Kernel Kernel

@@ -31,10 +31,14 @@ func Check(a Arch) error {
 }
 
 // QEMU returns the path of the architecture's QEMU, which it installs if it is
-// missing.
+// missing, with the library that stops its clock.
 func QEMU(ctx context.Context, a Arch) (string, error) {
 	program, pkg := a.qemu()
-	return Install(ctx, program, pkg)
+	path, err := Install(ctx, program, pkg)
+	if err != nil {
+		return "", err
+	}
+	return path, installClock(ctx)
 }
 
 // installing is held while apt changes the machine: it does that once at a time.
@@ -49,14 +53,32 @@ func Install(ctx context.Context, program, pkg string) (string, error) {
 	if err == nil || !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
+	if err := install(ctx, pkg); err != nil {
+		return "", err
+	}
+	return exec.LookPath(program)
+}
+
+// installClock installs the library of stoppedClock if it is missing and this user can.
+func installClock(ctx context.Context) error {
+	installing.Lock()
+	defer installing.Unlock()
+	if clockLibrary() != "" || os.Geteuid() != 0 {
+		return nil
+	}
+	return install(ctx, "libfaketime")
+}
+
+// install installs a package by apt. The caller holds installing.
+func install(ctx context.Context, pkg string) error {
 	for _, args := range [][]string{
 		{"update"},
 		{"install", "-y", "--no-install-recommends", pkg},
 	} {
 		args = append([]string{"-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300"}, args...) // another program may use it now
 		if _, err := output(exec.CommandContext(ctx, "apt-get", args...)); err != nil {
-			return "", err
+			return err
 		}
 	}
-	return exec.LookPath(program)
+	return nil
 }

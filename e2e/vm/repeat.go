@@ -3,9 +3,11 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"unsafe"
 
@@ -18,6 +20,37 @@ import (
 // timer comes late by as many: seen once in some 100,000 waits on QEMU 7.2, which records
 // machines with one CPU only.
 const recorded = ",rr=record,rrfile=" + os.DevNull
+
+// clockLibrary returns the path of libfaketime, or "" if it is not installed.
+func clockLibrary() string {
+	found, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1") // the pattern is right
+	if len(found) == 0 {
+		return ""
+	}
+	return found[0]
+}
+
+// stoppedClock returns the environment variables with which QEMU's date stands still. QEMU
+// makes its copies of the guest's page tables smaller when they were little used for 100 ms
+// of the host. How much they hold is seen in the guest: between the removal of a page and
+// the flush that follows, another thread of the process may run, and finds the page only if
+// a copy has it. Without the library machines do not quite repeat. Times of files and
+// timers remain the host's.
+func stoppedClock() []string {
+	library := clockLibrary()
+	if library == "" {
+		return nil
+	}
+	return []string{"LD_PRELOAD=" + library, "FAKETIME=2026-01-01 00:00:00", "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1"}
+}
+
+// Repeats returns nil if machines of one CPU repeat to the byte, or why not.
+func Repeats() error {
+	if clockLibrary() == "" {
+		return errors.New("stop QEMU's clock: libfaketime is not installed")
+	}
+	return nil
+}
 
 // startInTurns starts QEMU for a machine of several CPUs, so that its threads take turns,
 // too: on one processor of the host, where the thread that moves the clock runs as soon as
@@ -39,7 +72,8 @@ func startInTurns(cmd *exec.Cmd) error {
 	return err
 }
 
-// TakesTurns returns nil if machines of several CPUs repeat to the byte, too, or why not.
+// TakesTurns returns nil if QEMU's threads can be given an order, so that machines of several CPUs
+// repeat like those of one, or why not.
 func TakesTurns() error {
 	result := make(chan error)
 	go func() {

@@ -86,6 +86,7 @@ func runAlone(cmd *exec.Cmd, start func(*exec.Cmd) error) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), stoppedClock()...)
 	err := start(cmd)
 	if err == nil {
 		err = cmd.Wait()
