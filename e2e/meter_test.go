@@ -26,7 +26,7 @@ type meter struct {
 func newMeter(t *testing.T) *meter {
 	traffic.LockThread()
 	debug.SetGCPercent(-1)
-	m := &meter{call: readZero(t), loops: rounds(51, 201), calls: 100}
+	m := &meter{call: readZero(t), loops: 201, calls: 100}
 	m.nothing = m.median()
 	return m
 }
