@@ -149,11 +149,13 @@ func (p *Pattern) Matches(s string) bool {
 	for i := range len(s) {
 		var m uint64
 		for j, e := range p.Elements {
-			if e.Match(s[i]) {
+			if state>>j&1 != 0 && e.Match(s[i]) {
 				m |= 1 << j
 			}
 		}
-		state = state&m<<1 | state&p.Stars
+		if state = m<<1 | state&p.Stars; state == 0 {
+			return false // as for most symbols after the first letter
+		}
 	}
 	return state>>len(p.Elements)&1 == 1
 }

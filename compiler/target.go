@@ -27,6 +27,9 @@ type Target struct {
 	// points to a struct with a name, and FuncsNamed of those that have a name. If
 	// they are nil, or return false, all types are decoded to find them.
 	FuncsTaking, FuncsNamed func(name string) (ids []btf.TypeID, known bool)
+	// EnumsWith lists the ids of the enums of vmlinux with an enumerator of a name. If it
+	// is nil, or returns false, all types are decoded to find them.
+	EnumsWith func(enumerator string) (ids []btf.TypeID, known bool)
 	// Hookable reports whether ftrace has a hook in a function; nil if not
 	// known.
 	Hookable func(function string) bool

@@ -61,6 +61,7 @@ func testPartRefused(t *testing.T, k *kernel) {
 var partSpecs = []string{
 	"tp:sched_switch",
 	"vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
+	"do_filp_open(op->open_flag & O_LARGEFILE, op->intent == PIDTYPE_TGID, (enum PIDTYPE_TGID)op->lookup_flags)",
 	"p:entry vfs_read f=file->f_flags size=$arg3 name=+8($arg1):x64 r=%" + argRegisters[0] + " s=$stack1:symbol c=$comm if size > 10 && common_pid != 1",
 	"p vfs_read $arg*",
 	"p:old vfs_read a0 s0",

@@ -85,12 +85,12 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		Module:    k.module,
 		Modules:   LoadedModules,
 		Symbols:   symbols,
-		TypeNames: typeNames,
+		TypeNames: TypeNames,
 		Features:  features,
 		Arch:      arch,
 	}
 	if k.part == nil { // a part has other ids
-		target.FuncsTaking, target.FuncsNamed = funcsTaking, funcsNamed
+		target.FuncsTaking, target.FuncsNamed, target.EnumsWith = funcsTaking, funcsNamed, enumsWith
 		target.AllSymbols = k.Symbols
 	}
 	return target, nil

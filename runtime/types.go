@@ -72,6 +72,7 @@ var ownTypes = []string{
 	"bpf_link_info",                       // CountsMissed
 	"task_struct", "pid", "bpf_iter_task", // tasks
 	"bpf_iter_ksym", "kallsym_iter", // symbols
+	"bpf_iter_bpf_map_elem",                                        // tables
 	"btf_trace_sched_process_fork", "btf_trace_sched_process_free", // process trees
 }
 
@@ -90,7 +91,7 @@ func OpenPart(needs resolve.Needs) (*Kernel, error) {
 		return nil, fmt.Errorf("read %s: %w", typesFile, err)
 	}
 	defer unix.Munmap(raw)
-	part, err := rawbtf.Take(raw, rawbtf.Want{Names: slices.Concat(needs.Types, ownTypes, archTypes[goruntime.GOARCH]), Members: needs.Members})
+	part, err := rawbtf.Take(raw, rawbtf.Want{Names: slices.Concat(needs.Types, ownTypes, archTypes[goruntime.GOARCH]), Members: needs.Members, Enumerators: needs.Enumerators})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", typesFile, err)
 	}
@@ -101,16 +102,18 @@ func OpenPart(needs resolve.Needs) (*Kernel, error) {
 
 // namedKinds are the kinds of [compiler.Target].TypeNames.
 var namedKinds = map[string][]rawbtf.Kind{
-	resolve.FuncKind: {rawbtf.Func},
-	"struct":         {rawbtf.Struct},
-	"union":          {rawbtf.Union},
-	"enum":           {rawbtf.Enum, rawbtf.Enum64},
-	"":               {rawbtf.Typedef, rawbtf.Int, rawbtf.Float},
+	resolve.FuncKind:    {rawbtf.Func},
+	resolve.TypedefKind: {rawbtf.Typedef},
+	resolve.VarKind:     {rawbtf.Var, rawbtf.Datasec},
+	"struct":            {rawbtf.Struct},
+	"union":             {rawbtf.Union},
+	"enum":              {rawbtf.Enum, rawbtf.Enum64},
+	"":                  {rawbtf.Typedef, rawbtf.Int, rawbtf.Float},
 }
 
-// typeNames returns the names of types of a kind, as [compiler.Target].TypeNames
-// does.
-func typeNames(kind string) (iter.Seq[string], bool) {
+// TypeNames returns the names of the running kernel's types of a kind, as
+// [compiler.Target].TypeNames does.
+func TypeNames(kind string) (iter.Seq[string], bool) {
 	types, free, err := indexTypes()
 	if err != nil {
 		return nil, false
@@ -148,6 +151,16 @@ func funcsNamed(name string) (ids []btf.TypeID, known bool) {
 		}
 	}
 	return ids, true
+}
+
+// enumsWith returns the ids of enums, as [compiler.Target].EnumsWith does.
+func enumsWith(enumerator string) ([]btf.TypeID, bool) {
+	types, free, err := indexTypes()
+	if err != nil {
+		return nil, false
+	}
+	defer free()
+	return types.WithEnumerator(enumerator), true
 }
 
 // indexTypes returns an index of the kernel's types, and a function that frees it.

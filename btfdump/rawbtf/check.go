@@ -27,7 +27,7 @@ func Check(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.index(nil); err != nil {
+	if _, err := w.index(nil, nil); err != nil {
 		return err
 	}
 	c := checker{wire: w, tags: map[uint32][]uint32{}, seed: maphash.MakeSeed(), namesakes: map[uint64]int{}}

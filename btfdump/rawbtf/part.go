@@ -17,6 +17,9 @@ type Want struct {
 	// Members lists the names of members. If such a member is a pointer, the
 	// type that it points to is included.
 	Members []string
+	// Enumerators lists the names of enumerators. The part has all enums with one of
+	// them.
+	Enumerators []string
 }
 
 // Part is a part of the types of a kernel. A record of which only the name is
@@ -44,8 +47,12 @@ func Take(raw []byte, want Want) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, members := w.find(want.Names, want.Members)
-	roots, err := w.index(names)
+	found := w.find(want.Names, want.Members, want.Enumerators)
+	names, members, enumerators := found[0], found[1], found[2]
+	if len(want.Enumerators) == 0 {
+		enumerators = nil
+	}
+	roots, err := w.index(names, enumerators)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +73,13 @@ type offsetSet []uint64
 
 func (s offsetSet) has(at uint32) bool { return int(at/64) < len(s) && s[at/64]>>(at%64)&1 != 0 }
 
-// find returns the offsets of two lists of strings. A string may occur several
+// find returns the offsets of the strings in each list. A string may occur several
 // times.
-func (w *wire) find(first, second []string) (one, two offsetSet) {
-	one, two = make(offsetSet, len(w.strings)/64+1), make(offsetSet, len(w.strings)/64+1)
+func (w *wire) find(lists ...[]string) (found []offsetSet) {
 	wanted := map[string][]offsetSet{}
 	var hashes [hashSize]bool // of the wanted strings: looking up each string in the map would be too slow
-	want := func(names []string, in offsetSet) {
+	for _, names := range lists {
+		in := make(offsetSet, len(w.strings)/64+1)
 		for _, name := range names {
 			if name != "" {
 				wanted[name] = append(wanted[name], in)
@@ -80,9 +87,8 @@ func (w *wire) find(first, second []string) (one, two offsetSet) {
 				hashes[h] = true
 			}
 		}
+		found = append(found, in)
 	}
-	want(first, one)
-	want(second, two)
 	for at := 0; at < len(w.strings); {
 		n, h := nextString(w.strings[at:])
 		if hashes[h] {
@@ -92,7 +98,7 @@ func (w *wire) find(first, second []string) (one, two offsetSet) {
 		}
 		at += n + 1
 	}
-	return one, two
+	return found
 }
 
 const hashSize = 4096

@@ -48,9 +48,12 @@ func TestTake(t *testing.T) {
 		function("wanted", btf.FuncParam{Name: "node", Type: &btf.Pointer{Target: node()}}),
 		&btf.Var{Name: "count", Linkage: btf.GlobalVar, Type: &btf.Typedef{Name: "atomic_t", Type: leaf}},
 		&btf.Enum{Name: "mode", Size: 4, Values: []btf.EnumValue{{Name: "on", Value: 1}}},
+		&btf.Enum{Size: 4, Values: []btf.EnumValue{{Name: "no"}, {Name: "perhaps", Value: 2}}},
+		&btf.Enum{Name: "later", Size: 4, Values: []btf.EnumValue{{Name: "perhaps", Value: 3}}},
+		&btf.Enum{Name: "other", Size: 4, Values: []btf.EnumValue{{Name: "never", Value: 3}}},
 		&btf.Enum{Name: "wide", Size: 8, Values: []btf.EnumValue{{Name: "max", Value: 1 << 40}}})
 
-	part, err := Take(whole, Want{Names: []string{"wanted", "count", "mode", "wide", "none"}, Members: []string{"leaf"}})
+	part, err := Take(whole, Want{Names: []string{"wanted", "count", "mode", "wide", "none"}, Members: []string{"leaf"}, Enumerators: []string{"perhaps", "none"}})
 	require.NoError(t, err)
 	var fn *btf.Func
 	require.NoError(t, part.Types.TypeByName("wanted", &fn))
@@ -74,6 +77,15 @@ func TestTake(t *testing.T) {
 	require.NoError(t, part.Types.TypeByName("wide", &wide))
 	require.Equal(t, "on", mode.Values[0].Name)
 	require.Equal(t, []btf.EnumValue{{Name: "max", Value: 1 << 40}}, wide.Values)
+
+	var enums []string // in the order of the whole
+	for typ, err := range part.Types.All() {
+		require.NoError(t, err)
+		if e, ok := typ.(*btf.Enum); ok {
+			enums = append(enums, e.Name+" "+e.Values[len(e.Values)-1].Name)
+		}
+	}
+	require.Equal(t, []string{"mode on", " perhaps", "later perhaps", "wide max"}, enums)
 
 	var count *btf.Var
 	require.NoError(t, part.Types.TypeByName("count", &count))

@@ -30,7 +30,7 @@ func Index(raw []byte, base *Types) (*Types, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.index(nil); err != nil {
+	if _, err := w.index(nil, nil); err != nil {
 		return nil, err
 	}
 	return &Types{wire: w, base: base}, nil
@@ -128,19 +128,28 @@ func (t *Types) Underlying(id btf.TypeID) btf.TypeID {
 // the prefix, in the order of the file. It skips types without a name and the
 // types of the base.
 func (t *Types) Named(prefix string, kinds ...Kind) iter.Seq2[btf.TypeID, string] {
+	return func(yield func(btf.TypeID, string) bool) {
+		for id, raw := range t.all(kinds...) {
+			name, ok := t.beginning(word(raw, 0), prefix)
+			if ok && !yield(id, string(name)) {
+				return
+			}
+		}
+	}
+}
+
+// all returns an iterator over the types of these kinds with their bytes, without those
+// of the base.
+func (t *Types) all(kinds ...Kind) iter.Seq2[btf.TypeID, []byte] {
 	var want uint32
 	for _, k := range kinds {
 		want |= 1 << k
 	}
-	return func(yield func(btf.TypeID, string) bool) {
+	return func(yield func(btf.TypeID, []byte) bool) {
 		before := t.baseTypes()
 		for i, at := range t.wire.offsets[1:] {
 			raw := t.wire.types[at:]
-			if want>>kindOf(raw)&1 == 0 {
-				continue
-			}
-			name, ok := t.beginning(word(raw, 0), prefix)
-			if ok && !yield(btf.TypeID(before+uint32(i)+1), string(name)) {
+			if want>>kindOf(raw)&1 != 0 && !yield(btf.TypeID(before+uint32(i)+1), raw) {
 				return
 			}
 		}
@@ -177,6 +186,21 @@ func (t *Types) Find(name string, kinds ...Kind) btf.TypeID {
 		return t.base.Find(name, kinds...)
 	}
 	return 0
+}
+
+// WithEnumerator returns the enums with an enumerator of this name, in the order of the
+// file, without those of the base.
+func (t *Types) WithEnumerator(name string) (enums []btf.TypeID) {
+	for id, raw := range t.all(Enum, Enum64) {
+		l, n := shape(raw)
+		for i := range n {
+			if string(t.text(word(raw, l.element(i)))) == name {
+				enums = append(enums, id)
+				break
+			}
+		}
+	}
+	return enums
 }
 
 // Taking returns the functions with a parameter that points to a struct with this

@@ -59,6 +59,21 @@ func TestTaking(t *testing.T) {
 	require.Empty(t, types.Taking(""))
 }
 
+func TestWithEnumerator(t *testing.T) {
+	enum := func(name string, size uint32, values ...string) *btf.Enum {
+		e := &btf.Enum{Name: name, Size: size}
+		for _, v := range values {
+			e.Values = append(e.Values, btf.EnumValue{Name: v})
+		}
+		return e
+	}
+	types := index(t, raw(t, enum("a", 4, "one", "two"), number, enum("", 4, "three", "one"), enum("b", 8, "one"), enum("one", 4, "ones")), nil)
+	require.Equal(t, []btf.TypeID{1, 3, 4}, types.WithEnumerator("one"))
+	require.Equal(t, []btf.TypeID{3}, types.WithEnumerator("three"))
+	require.Empty(t, types.WithEnumerator("on"))
+	require.Empty(t, types.WithEnumerator(""))
+}
+
 func TestTypes(t *testing.T) {
 	modes := &btf.Enum{Name: "mode", Size: 4, Values: []btf.EnumValue{{Name: "off"}, {Name: "on", Value: 1}}}
 	holder := &btf.Struct{Name: "holder", Size: 24, Members: []btf.Member{

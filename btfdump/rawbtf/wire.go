@@ -159,8 +159,9 @@ func shape(t []byte) (l *layout, elements uint32) {
 }
 
 // index finds the offset of each type. It returns the IDs of the types that have
-// one of these names and a kind that is looked up by name.
-func (w *wire) index(names offsetSet) (roots []uint32, err error) {
+// one of these names and a kind that is looked up by name, and of the enums with one of
+// the enumerators.
+func (w *wire) index(names, enumerators offsetSet) (roots []uint32, err error) {
 	w.offsets = append(make([]uint32, 0, len(w.types)/24), 0)
 	for at := uint32(0); at < uint32(len(w.types)); {
 		t := w.types[at:]
@@ -176,13 +177,28 @@ func (w *wire) index(names offsetSet) (roots []uint32, err error) {
 		if size > uint32(len(t)) {
 			return nil, w.errorf("%w", errCut)
 		}
-		if lookedUp>>k&1 != 0 && names.has(word(t, 0)) {
+		if lookedUp>>k&1 != 0 && names.has(word(t, 0)) || enumerators != nil && hasEnumerator(t, enumerators) {
 			roots = append(roots, uint32(len(w.offsets)))
 		}
 		w.offsets = append(w.offsets, at)
 		at += size
 	}
 	return roots, nil
+}
+
+// hasEnumerator reports whether the type that begins at t is an enum with one of the
+// enumerators. The type must be whole.
+func hasEnumerator(t []byte, enumerators offsetSet) bool {
+	if k := kindOf(t); k != Enum && k != Enum64 {
+		return false
+	}
+	l, n := shape(t)
+	for i := range n {
+		if enumerators.has(word(t, l.element(i))) {
+			return true
+		}
+	}
+	return false
 }
 
 // errorf returns an error about the type that index reads next.

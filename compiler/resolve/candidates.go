@@ -158,7 +158,7 @@ func indexedWrong(name string) bool { return strings.LastIndex(name, "___") == 0
 func funcsNamed(target *compiler.Target, types *btf.Spec, name string) []*btf.Func {
 	if indexedWrong(name) && types == target.Kernel && target.FuncsNamed != nil {
 		if ids, known := target.FuncsNamed(name); known {
-			if funcs, err := funcsByID(types, ids); err == nil {
+			if funcs, err := typesByID[*btf.Func](types, ids); err == nil {
 				return funcs
 			}
 		}
@@ -166,17 +166,18 @@ func funcsNamed(target *compiler.Target, types *btf.Spec, name string) []*btf.Fu
 	return funcsByName(types, name)
 }
 
-func funcsByID(types *btf.Spec, ids []btf.TypeID) (funcs []*btf.Func, err error) {
+// typesByID returns those of the types with these ids that are of one kind.
+func typesByID[T btf.Type](types *btf.Spec, ids []btf.TypeID) (all []T, err error) {
 	for _, id := range ids {
 		t, err := types.TypeByID(id)
 		if err != nil {
 			return nil, err
 		}
-		if f, ok := t.(*btf.Func); ok {
-			funcs = append(funcs, f)
+		if t, ok := t.(T); ok {
+			all = append(all, t)
 		}
 	}
-	return funcs, nil
+	return all, nil
 }
 
 func funcsByName(types *btf.Spec, name string) []*btf.Func {

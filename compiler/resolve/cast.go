@@ -171,7 +171,7 @@ func (b *binder) unknownType(name spec.TypeName, kind, bare string) error {
 			other = strings.TrimSpace(k + " " + bare)
 		}
 	}
-	near, ok := spec.Nearest(bare, untilError(typeNames(b.target, b.target.Kernel, kind)))
+	near, ok := NearestName(b.target, b.target.Kernel, bare, kind)
 	switch {
 	case other != "":
 		return err.WithHint("did you mean '%s'?", other)

@@ -11,10 +11,11 @@ import (
 
 // Needs lists what must be looked up in a kernel to bind specs.
 type Needs struct {
-	Types     []string // names of types and functions
-	Members   []string // names of the members to follow
-	Functions []string // functions whose code must be known
-	Variants  []string // if types with these names exist, they change what is known of the functions, and the symbol table is needed
+	Types       []string // names of types and functions
+	Members     []string // names of the members to follow
+	Enumerators []string // names that may be those of enumerators
+	Functions   []string // functions whose code must be known
+	Variants    []string // if types with these names exist, they change what is known of the functions, and the symbol table is needed
 }
 
 // fewTraces is the largest number of traces for which a part of BTF is
@@ -35,7 +36,7 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 			return Needs{}, false
 		}
 	}
-	for _, names := range []*[]string{&n.Types, &n.Members, &n.Functions, &n.Variants} {
+	for _, names := range []*[]string{&n.Types, &n.Members, &n.Enumerators, &n.Functions, &n.Variants} {
 		slices.Sort(*names)
 		*names = slices.Compact(*names) // a function listed twice would count as two
 	}
@@ -72,10 +73,12 @@ func (n *Needs) add(t *spec.Trace) bool {
 }
 
 // addItem adds what an item needs. It returns false if that may be anywhere, as
-// with variables and constants that any enum may have, or if the item goes
-// through structures without naming them.
+// with variables, or if the item goes through structures without naming them.
 func (n *Needs) addItem(item *spec.Item) bool {
-	ok := item.Pred == nil || item.Pred.Const.Kind != spec.Name || knownName(item.Pred.Const.Str)
+	ok := true
+	if item.Pred != nil {
+		n.addConstant(item.Pred.Const)
+	}
 	if item.Value == nil || item.Type != nil && strings.HasPrefix(item.Type.Name, "%") {
 		return false
 	}
@@ -93,14 +96,18 @@ func (n *Needs) addItem(item *spec.Item) bool {
 		case *spec.Cast:
 			words := strings.Fields(e.Type.Name)
 			n.Types = append(n.Types, words[len(words)-1])
-			ok = ok && words[0] != "enum" // the name may be an enumerator's
+			if words[0] == "enum" { // one without a name is called by an enumerator
+				n.Enumerators = append(n.Enumerators, words[len(words)-1])
+			}
 		case *spec.Binary:
-			_, x := e.X.(*spec.Arg)
-			_, y := e.Y.(*spec.Arg)
-			ok = ok && !x && !y // the name may be an enumerator's
+			for _, x := range []spec.Expr{e.X, e.Y} {
+				if arg, ok := x.(*spec.Arg); ok { // or an enumerator
+					n.Enumerators = append(n.Enumerators, arg.Name.Name)
+				}
+			}
 		case *spec.Aggregate:
 			for _, c := range e.Bounds {
-				ok = ok && (c.Kind != spec.Name || knownName(c.Str))
+				n.addConstant(c)
 			}
 		case *spec.After, *spec.Diff, *spec.Number, *spec.Arg, *spec.Return, *spec.Index, *spec.Range, *spec.Deref, *spec.Memory, *spec.Register,
 			*spec.StackPointer, *spec.StackSlot, *spec.ReturnAddress, *spec.Immediate, *spec.Old, *spec.AllArgs, *spec.Field:
@@ -109,6 +116,13 @@ func (n *Needs) addItem(item *spec.Item) bool {
 		}
 	})
 	return ok
+}
+
+// addConstant adds the enumerator that a constant may be.
+func (n *Needs) addConstant(c spec.Constant) {
+	if c.Kind == spec.Name && !knownName(c.Str) {
+		n.Enumerators = append(n.Enumerators, c.Str)
+	}
 }
 
 // knownName reports whether the name of a constant can be resolved without

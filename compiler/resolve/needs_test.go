@@ -25,8 +25,10 @@ func TestFewNeeds(t *testing.T) {
 		"f.isra.0":                       nil, // any suffix
 		"dummy:f":                        nil,
 		"f(@jiffies)":                    nil, // variables
-		"f(a == SOME_ENUMERATOR)":        nil, // any enum
-		"f(a) if a == 1 || b == PERHAPS": nil,
+		"f(a == SOME_ENUMERATOR, (b + OTHER) & FLAG, (enum WITHOUT_A_NAME)c) if a == 1 || b == PERHAPS": {
+			Types: []string{"f", "f_impl", "WITHOUT_A_NAME"}, Enumerators: []string{"FLAG", "OTHER", "PERHAPS", "SOME_ENUMERATOR", "WITHOUT_A_NAME", "b"},
+			Functions: []string{"f"}, Variants: []string{"f_impl"},
+		},
 		"p:x f a=$arg1 b=c->d e=+8(%di):string if a == 3 && common_pid > 1": {
 			Types: []string{"f", "f_impl", "kretprobe_find_ret_addr", "rethook_find_ret_addr"}, Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},

@@ -18,7 +18,7 @@ func (w *follower) takers(types *btf.Spec) ([]*btf.Func, error) {
 func (w *follower) mayTake(types *btf.Spec) (all []*btf.Func, err error) {
 	if types == w.target.Kernel && w.target.FuncsTaking != nil {
 		if ids, known := w.target.FuncsTaking(w.record.Name); known {
-			return funcsByID(types, ids)
+			return typesByID[*btf.Func](types, ids)
 		}
 	}
 	for typ, err := range types.All() {

@@ -92,8 +92,13 @@ func enumSigned(e *btf.Enum) bool {
 	return false
 }
 
-// FuncKind is the kind of functions, in addition to those of [TypeKind].
-const FuncKind = "func"
+// These are kinds in addition to those of [TypeKind]: functions, typedefs alone, and
+// variables with their sections.
+const (
+	FuncKind    = "func"
+	TypedefKind = "typedef"
+	VarKind     = "var"
+)
 
 // typeNames lists the names of the types of a kind, some more than once.
 func typeNames(t *compiler.Target, types *btf.Spec, kind string) iter.Seq2[string, error] {
@@ -115,18 +120,24 @@ func typeNames(t *compiler.Target, types *btf.Spec, kind string) iter.Seq2[strin
 	}
 }
 
-// NearestType returns the name of a type of the kernel, with its keyword, that is nearest
-// to a word. The kernel's types must be known as a whole.
-func NearestType(t *compiler.Target, word string) (name string, ok bool) {
-	near, ok := spec.Nearest(word, func(yield func(string) bool) {
-		for _, kind := range []string{"struct", "union", "enum", ""} {
-			for name := range untilError(typeNames(t, t.Kernel, kind)) {
+// NearestName returns the name nearest to a word among the types of some kinds of vmlinux
+// or a module.
+func NearestName(t *compiler.Target, types *btf.Spec, word string, kinds ...string) (name string, ok bool) {
+	return spec.Nearest(word, func(yield func(string) bool) {
+		for _, kind := range kinds {
+			for name := range untilError(typeNames(t, types, kind)) {
 				if !yield(name) {
 					return
 				}
 			}
 		}
 	})
+}
+
+// NearestType returns the name of a type of the kernel, with its keyword, that is nearest
+// to a word. The kernel's types must be known as a whole.
+func NearestType(t *compiler.Target, word string) (name string, ok bool) {
+	near, ok := NearestName(t, t.Kernel, word, "struct", "union", "enum", "")
 	if !ok {
 		return "", false
 	}
@@ -140,8 +151,15 @@ func NearestType(t *compiler.Target, word string) (name string, ok bool) {
 }
 
 func hasKind(typ btf.Type, kind string) bool {
-	if _, ok := typ.(*btf.Func); ok {
+	switch typ.(type) {
+	case *btf.Func:
 		return kind == FuncKind
+	case *btf.Var, *btf.Datasec:
+		return kind == VarKind
+	case *btf.Typedef:
+		if kind == TypedefKind {
+			return true
+		}
 	}
 	k, ok := TypeKind(typ)
 	return ok && k == kind

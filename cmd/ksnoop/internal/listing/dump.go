@@ -11,6 +11,8 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // maxInput is the largest input of dump in bytes: more than any type of a kernel has.
@@ -41,7 +43,11 @@ func Dump(o *DumpOptions, s *term.Streams) error {
 	if err != nil {
 		return err
 	}
-	t, err := findType(types, o.Type)
+	kernel := &compiler.Target{Kernel: types}
+	if o.Types == "" {
+		kernel.TypeNames = runtime.TypeNames
+	}
+	t, err := findType(kernel, o.Type)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func nearestType(word string, kernel *compiler.Target) error {
 			return err
 		}
 	}
-	return unknownType(types, name)
+	return unknownType(kernel, types, name)
 }
 
 func printTypes(out *output, found []namedType) error {

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ type wantedType struct {
 
 // parseWanted looks up a type as --takes has it, among the kernel's types and those of
 // a module unless that is nil. Qualifiers do not matter.
-func parseWanted(text string, kernel, module *btf.Spec) (*wantedType, error) {
+func parseWanted(text string, kernel *compiler.Target, module *btf.Spec) (*wantedType, error) {
 	name := strings.TrimRight(text, "* ")
 	if strings.ContainsAny(name, "*[]()") {
 		return nil, exit.Usagef("--takes is %q: it must be the name of a type, and a star for each pointer to it, as in 'struct sk_buff *'", text)
@@ -47,9 +48,9 @@ func parseWanted(text string, kernel, module *btf.Spec) (*wantedType, error) {
 		w.named = []btf.Type{(*btf.Void)(nil)}
 		return w, nil
 	}
-	found, err := typesNamed(kernel, name)
+	found, err := typesNamed(kernel, kernel.Kernel, name)
 	if module != nil {
-		if own, ownErr := typesNamed(module, name); ownErr == nil {
+		if own, ownErr := typesNamed(kernel, module, name); ownErr == nil {
 			found, err = append(found, own...), nil
 		}
 	}
@@ -113,7 +114,7 @@ func taking(names, takes []string, t *spec.Trace, kernel *compiler.Target) ([]st
 	}
 	var wanted []*wantedType
 	for _, text := range takes {
-		w, err := parseWanted(text, kernel.Kernel, module)
+		w, err := parseWanted(text, kernel, module)
 		if err != nil {
 			if t.Module.Name != "" || inModules(text, kernel) {
 				return nil, nil // another module may have the type
@@ -123,7 +124,7 @@ func taking(names, takes []string, t *spec.Trace, kernel *compiler.Target) ([]st
 		wanted = append(wanted, w)
 	}
 	take := map[string]bool{}
-	for typ, err := range types.All() {
+	for typ, err := range mayTake(wanted, types, t, kernel) {
 		if err != nil {
 			return nil, err
 		}
@@ -134,6 +135,36 @@ func taking(names, takes []string, t *spec.Trace, kernel *compiler.Target) ([]st
 	return slices.DeleteFunc(names, func(n string) bool {
 		return !take[n] || strings.HasPrefix(n, "__bpf_trace_") // it has a tracepoint's arguments
 	}), nil
+}
+
+// mayTake iterates over types among which are those of the functions, or tracepoints, that
+// have arguments of all the types. To decode all types takes a third of a second.
+func mayTake(wanted []*wantedType, types *btf.Spec, t *spec.Trace, kernel *compiler.Target) iter.Seq2[btf.Type, error] {
+	at := slices.IndexFunc(wanted, (*wantedType).isPointerToStruct)
+	if at < 0 || types != kernel.Kernel || t.Tracepoint || kernel.FuncsTaking == nil {
+		return types.All()
+	}
+	ids, known := kernel.FuncsTaking(wanted[at].named[0].TypeName())
+	if !known {
+		return types.All()
+	}
+	return func(yield func(btf.Type, error) bool) {
+		for _, id := range ids {
+			if !yield(types.TypeByID(id)) {
+				return
+			}
+		}
+	}
+}
+
+// isPointerToStruct reports whether the type is that of pointers to a struct.
+func (w *wantedType) isPointerToStruct() bool {
+	for _, t := range w.named {
+		if _, ok := t.(*btf.Struct); !ok {
+			return false
+		}
+	}
+	return w.stars == 1 && len(w.named) > 0
 }
 
 // signature returns the name and the parameters of a function, or of a tracepoint, if
@@ -183,7 +214,7 @@ func inModules(text string, kernel *compiler.Target) bool {
 		if err != nil {
 			return false
 		}
-		_, err = parseWanted(text, kernel.Kernel, types)
+		_, err = parseWanted(text, kernel, types)
 		return err == nil
 	})
 }
@@ -191,7 +222,7 @@ func inModules(text string, kernel *compiler.Target) bool {
 // noneTakes returns the error for types that no function takes.
 func noneTakes(takes []string, kernel *compiler.Target) error {
 	for _, text := range takes {
-		w, err := parseWanted(text, kernel.Kernel, nil)
+		w, err := parseWanted(text, kernel, nil)
 		if err == nil && w.stars == 0 && slices.ContainsFunc(w.named, func(t btf.Type) bool { return isRecord(t) }) {
 			return exit.Usagef("no function takes %q by value: did you mean '%s *'?", text, strings.TrimSpace(btfdump.TypeName(w.named[0])))
 		}

@@ -8,17 +8,17 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
-	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // findType returns the type with a name in C, with or without struct, union or
 // enum, or with a number #N.
-func findType(types *btf.Spec, name string) (btf.Type, error) {
-	found, err := typesNamed(types, name)
+func findType(kernel *compiler.Target, name string) (btf.Type, error) {
+	found, err := typesNamed(kernel, kernel.Kernel, name)
 	if err == nil && len(found) > 1 {
-		return nil, ambiguousType(types, name, found)
+		return nil, ambiguousType(kernel.Kernel, name, found)
 	}
 	if err != nil {
 		return nil, err
@@ -26,17 +26,18 @@ func findType(types *btf.Spec, name string) (btf.Type, error) {
 	return found[0], nil
 }
 
-// typesNamed returns the types with a name in C, of which there is at least one.
-func typesNamed(types *btf.Spec, name string) ([]btf.Type, error) {
+// typesNamed returns the types of a kernel or its module with a name in C, of which there
+// is at least one.
+func typesNamed(kernel *compiler.Target, types *btf.Spec, name string) ([]btf.Type, error) {
 	found, err := knownTypes(types, name)
 	if err == nil && len(found) == 0 {
-		return nil, unknownType(types, name)
+		return nil, unknownType(kernel, types, name)
 	}
 	return found, err
 }
 
 // knownTypes returns the types with a name in C, which may be none. It does not look for
-// the nearest name, which takes as long as reading all types.
+// the nearest name.
 func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 	if number, ok := strings.CutPrefix(name, "#"); ok {
 		id, err := strconv.ParseUint(number, 10, 32)
@@ -57,7 +58,7 @@ func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 	var found, other []btf.Type
 	for _, t := range named {
 		switch k, ok := typeKind(t); {
-		case ok && (kind == "" || k == kind || kind == "typedef" && isTypedef(t)):
+		case ok && (kind == "" || k == kind || kind == resolve.TypedefKind && isTypedef(t)):
 			found = append(found, t)
 		case ok:
 			other = append(other, t)
@@ -83,7 +84,7 @@ func splitType(name string) (keyword, bare string) {
 }
 
 // typeKeywords are the words before names of types. C has no typedef there.
-var typeKeywords = []string{"struct", "union", "enum", "typedef"}
+var typeKeywords = []string{"struct", "union", "enum", resolve.TypedefKind}
 
 func isTypedef(t btf.Type) bool {
 	_, ok := t.(*btf.Typedef)
@@ -100,22 +101,15 @@ func typeKind(t btf.Type) (kind string, ok bool) {
 	return resolve.TypeKind(t)
 }
 
-func unknownType(types *btf.Spec, name string) error {
+// unknownType returns the error for a name that no type of a kernel or its module has.
+func unknownType(kernel *compiler.Target, types *btf.Spec, name string) error {
 	kind, bare := splitType(name)
-	names := func(yield func(string) bool) {
-		for t, err := range types.All() {
-			if err != nil {
-				return
-			}
-			k, ok := typeKind(t)
-			fits := kind == "" || k == kind || kind == "typedef" && isTypedef(t)
-			if ok && fits && !yield(t.TypeName()) {
-				return
-			}
-		}
+	kinds := []string{kind}
+	if kind == "" {
+		kinds = []string{"struct", "union", "enum", "", resolve.VarKind}
 	}
-	if near, ok := spec.Nearest(bare, names); ok {
-		if kind != "typedef" {
+	if near, ok := resolve.NearestName(kernel, types, bare, kinds...); ok {
+		if kind != resolve.TypedefKind {
 			near = strings.TrimSpace(kind + " " + near)
 		}
 		return exit.Usagef("there is no type %q: did you mean %q?", name, near)
