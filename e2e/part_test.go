@@ -61,7 +61,9 @@ func testPartRefused(t *testing.T, k *kernel) {
 var partSpecs = []string{
 	"tp:sched_switch",
 	"vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",
-	"do_filp_open(op->open_flag & O_LARGEFILE, op->intent == PIDTYPE_TGID, (enum PIDTYPE_TGID)op->lookup_flags)",
+	"vfs_read(file->f_flags & O_LARGEFILE, count == PIDTYPE_TGID, count & (PIDTYPE_SID + 1))",
+	"vfs_read((enum PIDTYPE_TGID)count)",
+	"vfs_read((int)@panic_timeout > 3, (u64)@jiffies_64, ((struct uts_namespace)@init_uts_ns).name.sysname, ((struct rq)@runqueues).cpu)",
 	"p:entry vfs_read f=file->f_flags size=$arg3 name=+8($arg1):x64 r=%" + argRegisters[0] + " s=$stack1:symbol c=$comm if size > 10 && common_pid != 1",
 	"p vfs_read $arg*",
 	"p:old vfs_read a0 s0",
@@ -118,6 +120,7 @@ func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.T
 	got, partErr := resolve.One(trace, part)
 	if err != nil {
 		require.Error(t, partErr, text)
+		t.Log(err)
 		return false
 	}
 	require.NoError(t, partErr, text)
@@ -183,6 +186,30 @@ func testPartSymbols(t *testing.T, k *kernel) {
 			require.Equal(t, places(table.Lookup(name)), places(part.Lookup(name)), name)
 		}
 	}
+	for _, name := range []string{"jiffies", "runqueues", "init_task", "linux_banner", "vfs_read", "no_such_variable"} {
+		part := k.part(t, fmt.Sprintf("ksys_read(@%s)", name)).Symbols
+		for _, of := range []string{name, "ksys_read", "__per_cpu_offset", "__per_cpu_start", "__per_cpu_end"} {
+			require.Equal(t, places(table.Lookup(of)), places(part.Lookup(of)), of)
+		}
+	}
+	for s := range table.All() {
+		if !s.Text() && s.Module != "" && s.Module != "bpf" && spec.IsName(s.Name) && len(table.Lookup(s.Name)) == 1 {
+			k.refusesPart(t, fmt.Sprintf("ksys_read(@%s)", s.Name))
+			break
+		}
+	}
+}
+
+// refusesPart checks that a spec is not bound to a part of the kernel.
+func (k *kernel) refusesPart(t *testing.T, text string) {
+	trace, err := spec.Parse(text)
+	require.NoError(t, err)
+	needs, ok := resolve.FewNeeds([]*spec.Trace{trace})
+	require.True(t, ok)
+	part, err := runtime.OpenPart(needs)
+	require.NoError(t, err)
+	_, err = part.Target(resolve.Symbols([]*spec.Trace{trace}))
+	require.ErrorContains(t, err, "a module has other types")
 }
 
 // testSymbolTable checks that the symbol table is that of /proc/kallsyms,

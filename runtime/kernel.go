@@ -71,6 +71,9 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		return nil, err
 	}
 	k.targeted, k.targetedAll = symbols, want.Keep == nil && symbols != k.asked
+	if k.part != nil && slices.ContainsFunc(k.needs.Variables, func(name string) bool { return inModule(symbols, name) }) {
+		return nil, errors.New("a module has other types than the part of the kernel's that was read")
+	}
 	k.rememberModules(symbols)
 	features, err := k.Features()
 	if err != nil {
@@ -107,6 +110,11 @@ func (k *Kernel) wantedSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 		return k.Symbols()
 	}
 	return k.readSymbols(want)
+}
+
+// inModule reports whether a symbol with a name is in a module.
+func inModule(symbols *kallsyms.Table, name string) bool {
+	return slices.ContainsFunc(symbols.Lookup(name), func(s kallsyms.Symbol) bool { return s.Module != "" })
 }
 
 func (k *Kernel) module(name string) (*btf.Spec, error) {

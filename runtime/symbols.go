@@ -24,8 +24,12 @@ const mostAsked = 64
 
 // askSymbols asks the kernel for the symbols of the needed functions one by one,
 // because the kernel would have to write a hundred thousand lines for the table.
-// It returns false unless each symbol exists exactly once, and the user may know.
+// It returns false unless each symbol exists exactly once, and the user may know. Of
+// variables the kernel cannot be asked that: it would log that they are no functions.
 func (k *Kernel) askSymbols() (*kallsyms.Table, bool) {
+	if len(k.needs.Variables) > 0 {
+		return nil, false
+	}
 	names := k.needs.Functions
 	for _, v := range k.needs.Variants {
 		if _, err := k.types.AnyTypesByName(v); !errors.Is(err, btf.ErrNotFound) {

@@ -2,8 +2,6 @@ package codegen
 
 import (
 	"encoding/binary"
-	"maps"
-	"slices"
 
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
@@ -207,7 +205,7 @@ func (p *program) globLoop(glob *compiler.Pattern, size int, ended string) {
 // It does not jump: the verifier would follow each jump for each character.
 func (p *program) elements(glob *compiler.Pattern) {
 	var anything uint64
-	same := map[byte]uint64{} // elements that are one character
+	var same [256]uint64 // elements that are one character
 	var sets []int
 	for i, e := range glob.Elements {
 		switch {
@@ -220,10 +218,12 @@ func (p *program) elements(glob *compiler.Pattern) {
 		}
 	}
 	p.emit(asm.LoadImm(asm.R3, int64(anything), asm.DWord))
-	for _, c := range slices.Sorted(maps.Keys(same)) {
-		p.emit(asm.Mov.Imm(asm.R5, 0))
-		p.inRange(spec.ByteRange{Low: c, High: c})
-		p.addElements(same[c])
+	for c, elements := range same {
+		if elements != 0 {
+			p.emit(asm.Mov.Imm(asm.R5, 0))
+			p.inRange(spec.ByteRange{Low: byte(c), High: byte(c)})
+			p.addElements(elements)
+		}
 	}
 	for _, i := range sets {
 		p.emit(asm.Mov.Imm(asm.R5, 0))

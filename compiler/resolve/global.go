@@ -39,14 +39,13 @@ func (b *binder) global(e *spec.Global) (operand, error) {
 		b.fn.Types = types
 	}
 	o := operand{Value: compiler.Value{Base: compiler.Base{Addr: symbol.Addr}, Path: []compiler.Access{{}}}}
-	v, perCPU := variable(types, name)
+	v, perCPU, known := variable(types, name)
 	if v == nil {
 		o.Type, o.untyped = intType(typeUnknown, 8, btf.Unsigned), true
-		perCPU = b.inPerCPU(symbol)
 	} else {
 		o.Type = v.Type
 	}
-	if perCPU {
+	if perCPU || !known && b.inPerCPU(symbol) {
 		o.Base.PerCPU, err = b.address(e.Span(), perCPUOffsets)
 	}
 	return o, err
@@ -114,21 +113,22 @@ func (b *binder) ambiguous(at spec.Span, name string, symbols []kallsyms.Symbol)
 }
 
 // variable returns the description of a variable by the types of vmlinux or of a
-// module, or nil. Most kernels describe only the per-CPU ones.
-func variable(types *btf.Spec, name string) (v *btf.Var, perCPU bool) {
+// module, or nil, and whether it is per-CPU, if the types say so. Most kernels describe
+// only the per-CPU ones.
+func variable(types *btf.Spec, name string) (v *btf.Var, perCPU, known bool) {
 	if types.TypeByName(name, &v) != nil {
-		return nil, false
+		return nil, false, false
 	}
 	var section *btf.Datasec
 	if types.TypeByName(".data..percpu", &section) != nil {
-		return v, false
+		return v, false, false // as in a part of the types
 	}
-	for _, s := range section.Vars {
-		if s.Type == v {
-			return v, true
-		}
-	}
-	return v, false
+	return v, slices.ContainsFunc(section.Vars, func(s btf.VarSecinfo) bool { return s.Type == v }), true
+}
+
+// symbolsOf returns the symbols that a variable needs.
+func symbolsOf(e *spec.Global) []string {
+	return append([]string{e.Name.Name, perCPUOffsets}, perCPUBounds...)
 }
 
 // variableNames iterates over the names of the variables of the kernel.
@@ -169,8 +169,9 @@ func Symbols(traces []*spec.Trace) kallsyms.Wanted {
 			item.Walk(func(e spec.Expr) {
 				switch e := e.(type) {
 				case *spec.Global:
-					names[e.Name.Name], names[perCPUOffsets] = true, true
-					names[perCPUBounds[0]], names[perCPUBounds[1]] = true, true
+					for _, name := range symbolsOf(e) {
+						names[name] = true
+					}
 				case *spec.Address:
 					names[e.Symbol.Name] = true
 				}

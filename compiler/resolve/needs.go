@@ -15,6 +15,7 @@ type Needs struct {
 	Members     []string // names of the members to follow
 	Enumerators []string // names that may be those of enumerators
 	Functions   []string // functions whose code must be known
+	Variables   []string // variables whose addresses must be known
 	Variants    []string // if types with these names exist, they change what is known of the functions, and the symbol table is needed
 }
 
@@ -36,7 +37,7 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 			return Needs{}, false
 		}
 	}
-	for _, names := range []*[]string{&n.Types, &n.Members, &n.Enumerators, &n.Functions, &n.Variants} {
+	for _, names := range []*[]string{&n.Types, &n.Members, &n.Enumerators, &n.Functions, &n.Variables, &n.Variants} {
 		slices.Sort(*names)
 		*names = slices.Compact(*names) // a function listed twice would count as two
 	}
@@ -72,8 +73,8 @@ func (n *Needs) add(t *spec.Trace) bool {
 	return t.Ending == nil || n.add(t.Ending)
 }
 
-// addItem adds what an item needs. It returns false if that may be anywhere, as
-// with variables, or if the item goes through structures without naming them.
+// addItem adds what an item needs. It returns false if that may be anywhere, or if the
+// item goes through structures without naming them.
 func (n *Needs) addItem(item *spec.Item) bool {
 	ok := true
 	if item.Pred != nil {
@@ -93,6 +94,9 @@ func (n *Needs) addItem(item *spec.Item) bool {
 			}
 		case *spec.Member:
 			n.Members = append(n.Members, e.Name.Name)
+		case *spec.Global:
+			n.Types = append(n.Types, e.Name.Name)
+			n.Variables = append(n.Variables, symbolsOf(e)...)
 		case *spec.Cast:
 			words := strings.Fields(e.Type.Name)
 			n.Types = append(n.Types, words[len(words)-1])

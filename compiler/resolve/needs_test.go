@@ -19,12 +19,11 @@ func TestFewNeeds(t *testing.T) {
 		"f(a->b.c[1] > 3, (struct d *)e, *a, return == -EPERM) if a->g != NULL && !$pid": {
 			Types: []string{"f", "f_impl", "d"}, Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
-		"tp:switch(prev)":                {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
-		"iter:task(task->pid)":           {Types: []string{"bpf_iter_task"}, Members: []string{"pid"}},
-		"vfs_*":                          nil, // any function
-		"f.isra.0":                       nil, // any suffix
-		"dummy:f":                        nil,
-		"f(@jiffies)":                    nil, // variables
+		"tp:switch(prev)":      {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
+		"iter:task(task->pid)": {Types: []string{"bpf_iter_task"}, Members: []string{"pid"}},
+		"vfs_*":                nil, // any function
+		"f.isra.0":             nil, // any suffix
+		"dummy:f":              nil,
 		"f(a == SOME_ENUMERATOR, (b + OTHER) & FLAG, (enum WITHOUT_A_NAME)c) if a == 1 || b == PERHAPS": {
 			Types: []string{"f", "f_impl", "WITHOUT_A_NAME"}, Enumerators: []string{"FLAG", "OTHER", "PERHAPS", "SOME_ENUMERATOR", "WITHOUT_A_NAME", "b"},
 			Functions: []string{"f"}, Variants: []string{"f_impl"},
@@ -32,9 +31,12 @@ func TestFewNeeds(t *testing.T) {
 		"p:x f a=$arg1 b=c->d e=+8(%di):string if a == 3 && common_pid > 1": {
 			Types: []string{"f", "f_impl", "kretprobe_find_ret_addr", "rethook_find_ret_addr"}, Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
+		"f(@jiffies, ((struct rq)@runqueues).cpu)": {
+			Types: []string{"f", "f_impl", "jiffies", "rq", "runqueues"}, Members: []string{"cpu"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+			Variables: []string{"__per_cpu_end", "__per_cpu_offset", "__per_cpu_start", "jiffies", "runqueues"},
+		},
 		"p f+3":                                 nil, // the end of the function
 		"p 0xffffffff81000000":                  nil,
-		"p f a=@jiffies":                        nil,
 		"p f a=$arg1:%pd":                       nil, // structures of the kernel
 		`p f a=$arg1:symstr if a == "vfs_read"`: nil, // all symbols
 		"p f a=$arg1 if a.function == vfs_read": nil,
