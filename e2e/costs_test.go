@@ -24,6 +24,7 @@ import (
 var (
 	costsOn   = flag.String("costs-on", "", "kernels that TestCosts and TestStartCosts run on, others than usual")
 	costsArch = flag.String("costs-arch", string(vm.AMD64), "architecture that TestCosts runs on: amd64 or arm64")
+	costsAll  = flag.Bool("costs-all", false, "TestCosts counts also what has no bound but that of the table; on with -full and with -run")
 )
 
 // costKernels returns the kernels that a test of costs runs on: oneKernel, or
@@ -61,7 +62,11 @@ func testCostsOn(t *testing.T, line string, a vm.Arch) {
 	}
 	t.Run(row, func(t *testing.T) {
 		t.Parallel()
-		checkCosts(t, row, testOn(t, line, vm.Machine{Icount: true, Kernel: vm.Kernel{Arch: a}}, "^TestGuestCosts$"))
+		m := vm.Machine{Icount: true, Kernel: vm.Kernel{Arch: a}}
+		if *costsAll || *full || named() {
+			m.Args = []string{"-costs-all"}
+		}
+		checkCosts(t, row, testOn(t, line, m, "^TestGuestCosts$"))
 	})
 }
 
@@ -147,7 +152,8 @@ func TestGuestCosts(t *testing.T) {
 	t.Logf("%-30s %-13s %8s %8s %8s", "", "", "traced", "empty", "factor")
 	for _, c := range costs {
 		refused := c.attach == compiler.Fentry && len(c.empty) > 1 && k.target().Features.Preemptible // see testPairing
-		if slices.Contains(kinds, c.attach) && !refused {
+		compared := *costsAll || c.factor > 0 || c.over > 0
+		if slices.Contains(kinds, c.attach) && !refused && compared {
 			c.test(t, k, m)
 		}
 	}

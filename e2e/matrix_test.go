@@ -133,7 +133,7 @@ func testOn(t *testing.T, line string, m vm.Machine, run string) (output string)
 	qemu, err := vm.QEMU(t.Context(), arch)
 	require.NoError(t, err)
 	m.Kernel = kernelFor(t, arch, line)
-	m.QEMU, m.Args = qemu, guestArgs("-test.run="+run)
+	m.QEMU, m.Args = qemu, append(guestArgs("-test.run="+run), m.Args...)
 	m.Files = append(m.Files, guestFiles(t, arch)...)
 	return testKernel(t, m)
 }
