@@ -91,6 +91,11 @@ func recordUnit(f testing.TB) *compiler.Unit {
 
 // unitOf compiles specs for the kernel of package fixture.
 func unitOf(f testing.TB, w resolve.Wishes, specs ...string) *compiler.Unit {
+	return unitIf(f, nil, w, specs...)
+}
+
+// unitIf does, for specs of which each has a condition of options like --comm.
+func unitIf(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) *compiler.Unit {
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(f)))
 	require.NoError(f, err)
 	features, err := target.FeaturesOf("", types, compiler.AMD64)
@@ -100,6 +105,9 @@ func unitOf(f testing.TB, w resolve.Wishes, specs ...string) *compiler.Unit {
 	for _, text := range specs {
 		trace, err := kprobe.ParseAny(text)
 		require.NoError(f, err, text)
+		if cond != nil {
+			trace.Cond = cond
+		}
 		traces = append(traces, trace)
 	}
 	plan, err := resolve.All(traces, kernel, w)

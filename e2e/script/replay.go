@@ -52,14 +52,16 @@ func (t *tracer) replayed(ts *testscript.TestScript, out string) {
 		return
 	}
 	args := slices.Concat([]string{"replay"}, t.look, []string{t.recording})
-	printed, err := exec.Command(ksnoop, args...).Output()
-	if err != nil {
-		ts.Fatalf("ksnoop %s: %v", strings.Join(args, " "), err)
+	var printed, said bytes.Buffer
+	replay := exec.Command(ksnoop, args...)
+	replay.Stdout, replay.Stderr = &printed, &said
+	if err := replay.Run(); err != nil {
+		ts.Fatalf("ksnoop %s: %v\n%s", strings.Join(args, " "), err, &said)
 	}
 	shown, err := os.ReadFile(out)
 	ts.Check(err)
-	if !bytes.Equal(printed, shown) {
-		ts.Fatalf("ksnoop %s prints\n%s\n\nand trace has printed\n%s", strings.Join(args, " "), printed, shown)
+	if !bytes.Equal(printed.Bytes(), shown) {
+		ts.Fatalf("ksnoop %s prints\n%s\n\nand trace has printed\n%s", strings.Join(args, " "), &printed, shown)
 	}
 	ts.Check(os.Remove(t.recording))
 }

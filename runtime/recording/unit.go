@@ -271,11 +271,14 @@ func (d *description) needValue(v **compiler.Value) {
 	}
 }
 
-// line is the text of a kprobe_events line, or "".
+// line is the text of a kprobe_events line without its filter, or "". Options such as
+// --comm add conditions to the filter that no line can have.
 func (d *description) line(p *compiler.Probe) {
 	text := ""
 	if !d.reading && p.Trace != nil && p.Trace.Line != nil {
-		text = p.Trace.String()
+		line := *p.Trace
+		line.Cond = nil
+		text = line.String()
 	}
 	d.text(&text)
 	if !d.reading || text == "" {
