@@ -93,7 +93,9 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		Arch:      arch,
 	}
 	if k.part == nil { // a part has other ids
-		target.FuncsTaking, target.FuncsNamed, target.EnumsWith = funcsTaking, funcsNamed, enumsWith
+		target.FuncsTaking = finding((*rawbtf.Types).Taking)
+		target.FuncsNamed = finding(functionsNamed)
+		target.EnumsWith = finding((*rawbtf.Types).WithEnumerator)
 		target.AllSymbols = k.Symbols
 	}
 	return target, nil

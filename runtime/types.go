@@ -128,39 +128,27 @@ func TypeNames(kind string) (iter.Seq[string], bool) {
 	}, true
 }
 
-// funcsTaking and funcsNamed return the ids of functions, as [compiler.Target].FuncsTaking
-// and FuncsNamed do.
-func funcsTaking(record string) ([]btf.TypeID, bool) {
-	types, free, err := indexTypes()
-	if err != nil {
-		return nil, false
+// finding returns a function that finds ids in an index of the kernel's types, as those
+// of [compiler.Target] do.
+func finding(find func(types *rawbtf.Types, name string) []btf.TypeID) func(string) ([]btf.TypeID, bool) {
+	return func(name string) ([]btf.TypeID, bool) {
+		types, free, err := indexTypes()
+		if err != nil {
+			return nil, false
+		}
+		defer free()
+		return find(types, name), true
 	}
-	defer free()
-	return types.Taking(record), true
 }
 
-func funcsNamed(name string) (ids []btf.TypeID, known bool) {
-	types, free, err := indexTypes()
-	if err != nil {
-		return nil, false
-	}
-	defer free()
+// functionsNamed returns the functions of a name, which those of several files can share.
+func functionsNamed(types *rawbtf.Types, name string) (ids []btf.TypeID) {
 	for id, have := range types.Named(name, rawbtf.Func) {
 		if have == name {
 			ids = append(ids, id)
 		}
 	}
-	return ids, true
-}
-
-// enumsWith returns the ids of enums, as [compiler.Target].EnumsWith does.
-func enumsWith(enumerator string) ([]btf.TypeID, bool) {
-	types, free, err := indexTypes()
-	if err != nil {
-		return nil, false
-	}
-	defer free()
-	return types.WithEnumerator(enumerator), true
+	return ids
 }
 
 // indexTypes returns an index of the kernel's types, and a function that frees it.
