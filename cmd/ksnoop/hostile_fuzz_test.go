@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"debug/elf"
 	"testing"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/stretchr/testify/require"
 )
 
 // FuzzTypes verifies that any bytes as types give an error or an answer, in little
@@ -54,5 +59,42 @@ func FuzzSpecs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, command uint8) {
 		withWords(t, raw, []string{[]string{"compile", "list", "info"}[command%3], "--", text}, "")
+	})
+}
+
+// FuzzRecordable verifies that what is recorded of any spec can be read again, also
+// with a condition of an option, which a spec might not be able to have.
+func FuzzRecordable(f *testing.F) {
+	for _, text := range []string{
+		"vfs_read(file->flags & 2, file, return < 0) if $comm ~ \"c*\"", "vfs_*(file)", "tp:tick", "vfs_open(path ~ \"*[a-z]?\", path:ustring)",
+		"vfs_read(count, diff(*file), after(file->pos) > 1, $kstack, $ustack, $duration)", "vfs_open(path) => vfs_read($duration, count()) on file",
+		"vfs_read($comm, count:symbol, count(), hist($duration), lhist(count, 0, 100, 10)) if return > 0",
+		"p:mine vfs_read count=%dx:u64 if count == 6", "r:back vfs_open +0($arg1):string n=$retval:s64 if n < 0", "p:a/b vfs_read \\\"text\" $comm",
+		"vfs_read(count * 2 > file->pos + 7, (u8)count, count & 7)", "vfs_read(file->flags:ip4, file->pos, $container, $cgroup, return:x16)",
+	} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	comm, err := target.CommCondition("c*")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string, option bool) {
+		cond := comm
+		if !option {
+			cond = nil
+		}
+		unit, err := tryUnit(t, cond, resolve.Wishes{}, text)
+		if err != nil {
+			return
+		}
+		var file bytes.Buffer
+		_, err = recording.NewWriter(&file, unit, recording.Origin{Specs: []string{text}}, nil)
+		require.NoError(t, err)
+		r, err := recording.NewReader(&file)
+		require.NoError(t, err)
+		require.Len(t, r.Unit.Events, len(unit.Events))
+		for i, ev := range unit.Events {
+			require.Equal(t, ev.Probe.Func.Name, r.Unit.Events[i].Probe.Func.Name)
+			require.Equal(t, ev.Layout, r.Unit.Events[i].Layout)
+		}
 	})
 }

@@ -94,8 +94,15 @@ func unitOf(f testing.TB, w resolve.Wishes, specs ...string) *compiler.Unit {
 	return unitIf(f, nil, w, specs...)
 }
 
-// unitIf does, for specs of which each has a condition of options like --comm.
+// unitIf does, for specs of which each has the condition of an option like --comm.
 func unitIf(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) *compiler.Unit {
+	unit, err := tryUnit(f, cond, w, specs...)
+	require.NoError(f, err)
+	return unit
+}
+
+// tryUnit does, for specs that may be wrong.
+func tryUnit(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) (*compiler.Unit, error) {
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(f)))
 	require.NoError(f, err)
 	features, err := target.FeaturesOf("", types, compiler.AMD64)
@@ -104,15 +111,19 @@ func unitIf(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) *co
 	var traces []*spec.Trace
 	for _, text := range specs {
 		trace, err := kprobe.ParseAny(text)
-		require.NoError(f, err, text)
-		if cond != nil {
+		if err != nil {
+			return nil, err
+		}
+		if cond != nil && trace.Cond != nil {
+			trace.Cond = &spec.And{X: cond, Y: trace.Cond}
+		} else if cond != nil {
 			trace.Cond = cond
 		}
 		traces = append(traces, trace)
 	}
 	plan, err := resolve.All(traces, kernel, w)
-	require.NoError(f, err)
-	unit, err := codegen.Compile(plan.Probes, compiler.Options{MaxBytes: 64, CountCalls: true})
-	require.NoError(f, err)
-	return unit
+	if err != nil {
+		return nil, err
+	}
+	return codegen.Compile(plan.Probes, compiler.Options{MaxBytes: 64, CountCalls: true})
 }
