@@ -35,7 +35,7 @@ var builtExporter = eachArch(func(a vm.Arch) (string, error) {
 	file := filepath.Join(scratch, "ksnoop-exporter-"+string(a))
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", tags, "-ldflags=-s -w", "-o", file, ".")
 	cmd.Dir = "../cmd/ksnoop-exporter"
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+string(a))
+	cmd.Env = buildFor(a)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", cmd, err, out)
 	}

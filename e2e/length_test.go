@@ -70,7 +70,7 @@ func guestTests(t *testing.T) (names []string) {
 // They decide only which machine runs a test.
 var weights = map[string]int{
 	"attach": 7, "attaching": 8, "bounds": 7, "casts": 9, "chain": 9, "check": 10, "denied": 11, "doctor": 23,
-	"exits": 13, "expressions": 9, "fallback": 7, "follow": 35, "iter": 10, "json": 11, "kprobe-events": 20,
+	"exits": 13, "expressions": 9, "fallback": 7, "follow": 35, "image": 8, "iter": 10, "json": 11, "kprobe-events": 20,
 	"kprobe-files": 9, "language": 10, "lockdown": 13, "look": 12, "main": 7, "measures": 17, "mistakes": 14,
 	"modules": 7, "over": 11, "pairing": 8, "part": 7, "pointers": 8, "print": 7, "printing": 12,
 	"privileges": 16, "record": 17, "recordings": 21, "runtime": 17, "scopes": 7, "spans": 12, "stack": 9,
