@@ -131,7 +131,8 @@ func symbolsOf(e *spec.Global) []string {
 	return append([]string{e.Name.Name, perCPUOffsets}, perCPUBounds...)
 }
 
-// variableNames iterates over the names of the variables of the kernel.
+// variableNames iterates over the names of the variables of the kernel. The table of 6.18
+// has those at the beginning of the kernel's data as code, such as init_task.
 func (b *binder) variableNames() iter.Seq[string] {
 	table := b.target.Symbols
 	if b.target.AllSymbols != nil {
@@ -139,9 +140,13 @@ func (b *binder) variableNames() iter.Seq[string] {
 			table = all
 		}
 	}
+	begin, end := table.Lookup("_sdata"), table.Lookup("_edata")
+	inData := func(s kallsyms.Symbol) bool {
+		return len(begin) > 0 && len(end) > 0 && begin[0].Addr <= s.Addr && s.Addr < end[0].Addr
+	}
 	return func(yield func(string) bool) {
 		for s := range table.All() {
-			if !s.Text() && !yield(s.Name) {
+			if (!s.Text() || inData(s)) && !yield(s.Name) {
 				return
 			}
 		}

@@ -42,6 +42,23 @@ func TestRefuseValues(t *testing.T) {
 	}
 }
 
+// The nearest name of a variable that the symbol table has as code, as that of 6.18 does.
+func TestNearestVariable(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithProbes)
+	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+
+		"ffffffff82000000 T init_code\nffffffff82001000 D _sdata\nffffffff82001000 T init_task\nffffffff82002000 D _edata\n"), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	for text, hint := range map[string]string{"@init_tsk": "did you mean '@init_task'?", "@init_cod": ""} {
+		trace, err := spec.ParseValues(text)
+		require.NoError(t, err)
+		_, err = One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, hint, refused.Hint)
+	}
+}
+
 // The program of a value runs once, whatever the kernel can attach to.
 func TestResolveValues(t *testing.T) {
 	trace, err := spec.ParseValues("(u64)@local, (u64)@jiffies")
