@@ -3,9 +3,15 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -167,4 +173,77 @@ func linkMissed(l link.Link) (uint64, error) {
 		return perf.Kprobe().Missed, nil
 	}
 	return 0, errors.New("the link does not tell")
+}
+
+// counterMemory is [compiler.CountersMap], or [compiler.ObjectsMap], mapped into this
+// process, shared with the programs. Any goroutine may use it.
+type counterMemory struct {
+	mu    sync.RWMutex
+	bytes []byte // nil once unmapped
+}
+
+func mapCounters(m *ebpf.Map) (*counterMemory, error) {
+	page := unix.Getpagesize()
+	size := (int(m.ValueSize()) + page - 1) / page * page
+	b, err := unix.Mmap(m.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the counters into memory: %w", err)
+	}
+	return &counterMemory{bytes: b}, nil
+}
+
+var errUnmapped = fmt.Errorf("read the counters: %w", os.ErrClosed)
+
+// use calls f with a function that loads a word, unless the memory is unmapped.
+func (c *counterMemory) use(f func(load func(off int) uint64)) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.bytes == nil {
+		return errUnmapped
+	}
+	f(func(off int) uint64 { return atomic.LoadUint64(c.word(off)) })
+	return nil
+}
+
+func (c *counterMemory) store(off int, v uint64) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.bytes == nil {
+		return errUnmapped
+	}
+	atomic.StoreUint64(c.word(off), v)
+	return nil
+}
+
+// word returns the address of the word at off, which is a multiple of 8.
+func (c *counterMemory) word(off int) *uint64 {
+	return (*uint64)(unsafe.Pointer(&c.bytes[off : off+8][0]))
+}
+
+func (c *counterMemory) unmap() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bytes == nil {
+		return nil
+	}
+	b := c.bytes
+	c.bytes = nil
+	return unix.Munmap(b)
+}
+
+// Objects returns the number of objects that the spec has chosen so far, and the
+// number of all those followed that have not ended. It makes no system call.
+func (s *Session) Objects() (begun, live int, err error) {
+	if s.objects == nil {
+		return 0, 0, nil
+	}
+	err = s.objects.use(func(load func(off int) uint64) {
+		begun = int(load(compiler.ObjectStarted))
+		for i := range compiler.MostObjects {
+			if load(compiler.ObjectAddrs+8*i) != 0 {
+				live++
+			}
+		}
+	})
+	return begun, live, err
 }

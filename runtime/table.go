@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -50,3 +52,126 @@ type Bucket struct {
 // Mean returns the average of the values of a row: the sum divided by the number
 // of calls.
 func (r *Row) Mean(sum Int) float64 { return sum.Float64() / float64(r.Calls) }
+
+// Joined returns t with one row for all rows whose keys look the same. look returns what
+// is shown of a part of a key. The key is that of the first of these rows.
+func (t *Table) Joined(look func(*Value) []byte) *Table {
+	joined := *t
+	joined.Rows = nil
+	places := map[string]int{}
+	for i := range t.Rows {
+		id := t.Rows[i].id(look)
+		at, known := places[id]
+		if !known {
+			places[id] = len(joined.Rows)
+			joined.Rows = append(joined.Rows, t.Rows[i])
+			continue
+		}
+		joined.Rows[at] = joined.Rows[at].plus(&t.Rows[i], t.Aggregates)
+	}
+	return &joined
+}
+
+// id returns a text that only rows with the same key have, by the bytes that look returns
+// for each part.
+func (r *Row) id(look func(*Value) []byte) string {
+	var id strings.Builder
+	fmt.Fprintf(&id, "%q", r.Func)
+	for i := range r.Key {
+		part := look(&r.Key[i])
+		fmt.Fprintf(&id, " %d %d:%s", r.Key[i].Addr, len(part), part)
+	}
+	return id.String()
+}
+
+// plus returns what was counted in two rows.
+func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
+	sum := *r
+	sum.Calls += o.Calls
+	sum.Cells = make([]Cell, len(r.Cells))
+	for i, x := range r.Cells {
+		switch a, y := aggregates[i], o.Cells[i]; a.Kind {
+		case compiler.Count, compiler.Sum, compiler.Avg:
+			x.Number = x.Number.Add(y.Number)
+		case compiler.Min, compiler.Max:
+			if less := y.Number.Cmp(x.Number) < 0; less == (a.Kind == compiler.Min) {
+				x = y
+			}
+		default:
+			counts := map[Int]uint64{}
+			for _, b := range x.Buckets {
+				counts[b.From] += b.Count
+			}
+			for _, b := range y.Buckets {
+				counts[b.From] += b.Count
+			}
+			x.Buckets = bucketsOf(a, func(_ int, from Int) uint64 { return counts[from] })
+		}
+		sum.Cells[i] = x
+	}
+	return sum
+}
+
+// After returns what was counted in t after an earlier reading of the same table. Rows
+// that have not changed are left out. The least and the greatest values of that time
+// alone are not known: they stay those of all the time.
+func (t *Table) After(earlier *Table) *Table {
+	whole := func(v *Value) []byte { return v.Data }
+	rows := map[string]*Row{}
+	for i := range earlier.Rows {
+		rows[earlier.Rows[i].id(whole)] = &earlier.Rows[i]
+	}
+	later := *t
+	later.Since = earlier.Time
+	later.Full, later.Unread = t.Full-earlier.Full, t.Unread-earlier.Unread
+	later.Rows = nil
+	for _, row := range t.Rows {
+		before, known := rows[row.id(whole)]
+		if known && before.Calls == row.Calls {
+			continue
+		}
+		if known {
+			row = row.after(before, t.Aggregates)
+		}
+		later.Rows = append(later.Rows, row)
+	}
+	return &later
+}
+
+func (r *Row) after(before *Row, aggregates []*compiler.Aggregate) Row {
+	later := *r
+	later.Calls -= before.Calls
+	later.Cells = make([]Cell, len(r.Cells))
+	for i, c := range r.Cells {
+		switch aggregates[i].Kind {
+		case compiler.Count, compiler.Sum, compiler.Avg:
+			c.Number = c.Number.Sub(before.Cells[i].Number)
+		case compiler.Hist, compiler.Linear:
+			c.Buckets = bucketsAfter(c.Buckets, before.Cells[i].Buckets)
+		}
+		later.Cells[i] = c
+	}
+	return later
+}
+
+// bucketsAfter returns the buckets of a histogram without what they had before, from
+// the first to the last that is not empty.
+func bucketsAfter(now, before []Bucket) []Bucket {
+	old := map[Int]uint64{}
+	for _, b := range before {
+		old[b.From] = b.Count
+	}
+	var later []Bucket
+	end := 0
+	for _, b := range now {
+		b.Count -= old[b.From]
+		if b.Count == 0 && len(later) == 0 {
+			continue
+		}
+		later = append(later, b)
+		if b.Count > 0 {
+			end = len(later)
+		}
+	}
+	return later[:end]
+}
