@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	casts     = flag.Int("casts", 0, "how many random specs with casts each kernel verifies, in every attach kind; 0: 100, or 2000 with -long")
+	casts     = flag.Int("casts", 0, "how many random specs with casts each kernel verifies, in every attach kind; 0: 24, or 2000 with -full")
 	castsSeed = flag.Uint64("casts-seed", 1, "what they are made of")
 )
 
