@@ -48,7 +48,7 @@ type Probe struct {
 	Caller bool
 	// OfGlob is set if the function was found by a glob.
 	OfGlob bool
-	// Chain is the place of the probe in a stack of calls, or nil if it is not
+	// Chain is the place of the probe in a chain of calls, or nil if it is not
 	// in one.
 	Chain    *Chain
 	Span     *Span    // that the probe begins or ends, or nil
@@ -163,7 +163,7 @@ func (v *Value) lasts() bool {
 		of != nil && len(v.Path) == 0 && of.X.lasts() && of.Y.lasts()
 }
 
-// Chain is the place of a probe in a stack of calls. An event is written for a
+// Chain is the place of a probe in a chain of calls. An event is written for a
 // call of the last level that is inside calls of all the others, on the same
 // stack, and then for those outer calls.
 type Chain struct {

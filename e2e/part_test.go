@@ -77,6 +77,7 @@ func testPartPrograms(t *testing.T, k *kernel) {
 	functions := sample(slices.DeleteFunc(k.functions(t), func(name string) bool {
 		return strings.HasPrefix(name, "___") // these are searched for in all types
 	}), 100)
+	variables := len(whole.Symbols.Lookup("panic_timeout")) > 0 // the kernel may list functions alone
 	same := 0
 	for some := range slices.Chunk(functions, 25) {
 		part := k.part(t, slices.Concat(partSpecs, some)...)
@@ -87,7 +88,7 @@ func testPartPrograms(t *testing.T, k *kernel) {
 			}
 		}
 		for _, text := range partSpecs {
-			require.True(t, k.samePrograms(t, text, whole, part), text)
+			require.True(t, k.samePrograms(t, text, whole, part) || strings.Contains(text, "@") && !variables, text)
 		}
 	}
 	t.Logf("%d of %d functions", same, len(functions))
@@ -241,13 +242,15 @@ func testFinder(t *testing.T, k *kernel) {
 	require.Equal(t, noHelper != nil, isTable)
 	require.Equal(t, table.Lookup("vfs_read"), f.Lookup("vfs_read"))
 	modules := map[string]int{}
-	image := table.Lookup("_end")
-	require.Len(t, image, 1)
+	end := ^uint64(0) // the kernel may list functions alone
+	if image := table.Lookup("_end"); len(image) > 0 {
+		end = image[0].Addr
+	}
 	n := 0
 	for s := range table.All() {
 		gone := s.Module == "bpf" && (isTable || strings.HasSuffix(s.Name, "_symbols")) // the program that has read the table
 		// Of what lies behind its image the kernel says nothing: it was freed after the boot.
-		gone = gone || s.Module == "" && s.Addr >= image[0].Addr
+		gone = gone || s.Module == "" && s.Addr >= end
 		if n++; gone || s.Absolute() || strings.HasPrefix(s.Module, "__builtin__") || s.Module == "" && n%rounds(100, 10) != 0 {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 // longestChain is the largest number of levels: a program checks each of them.
 const longestChain = 64
 
-// joinChain joins the probes of a plan into one stack of calls.
+// joinChain joins the probes of a plan into one chain of calls.
 func joinChain(plan *compiler.Plan) error {
 	n := len(plan.Probes)
 	last := plan.Probes[n-1]

@@ -5,7 +5,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// test binds a condition, or its negation if negative is set.
+// cond binds a condition, or its negation if negative is set.
 func (b *builder) cond(c spec.Cond, negative bool) (compiler.Cond, error) {
 	switch c := c.(type) {
 	case *spec.Not:

@@ -156,7 +156,7 @@ func (b *builder) field(f *spec.Field) (*compiler.Value, error) {
 	return v, nil
 }
 
-// fieldTest binds a test of a kind that only fields have. It returns nil for
+// fieldCond binds a condition of a kind that only fields have. It returns nil for
 // other conditions.
 func (b *builder) fieldCond(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	f, ok := item.Value.(*spec.Field)

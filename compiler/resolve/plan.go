@@ -15,7 +15,7 @@ type Wishes struct {
 	Chain   bool          // whether the traces are a call chain, outermost first
 	Objects int           // number of objects that each trace watches that finds some; 0 means 1
 	// Measures has the traces whose calls are measured; calls of the others are
-	// events. The measure of a stack is that of its last trace, which can only
+	// events. The measure of a chain is that of its last trace, which can only
 	// be [compiler.Calls].
 	Measures map[*spec.Trace]compiler.Measure
 }

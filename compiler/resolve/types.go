@@ -176,7 +176,7 @@ func sound(names iter.Seq[string]) iter.Seq2[string, error] {
 	}
 }
 
-// readable returns the names up to the first error.
+// untilError returns the names up to the first error.
 func untilError(names iter.Seq2[string, error]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, err := range names {

@@ -106,7 +106,7 @@ func (l *line) rest(behind string) error {
 	return err
 }
 
-// located makes an error of another parser an error about this line, and adds by to
+// adopt makes an error of another parser an error about this line, and adds by to
 // its offsets.
 func (l *line) adopt(err error, by int) error {
 	var refusal *spec.Error

@@ -11,11 +11,11 @@ import (
 const (
 	stackWord = "-s"
 	anyOfWord = "any-of"
-	deepest   = 64 // functions of a stack, as many as package compiler takes
+	deepest   = 64 // functions of a chain, as many as package compiler takes
 	mostNames = 64 // names after any-of
 )
 
-// path parses a spec, or the functions of a stack, which end at one of the words
+// path parses a spec, or the functions of a chain, which end at one of the words
 // in follow.
 func (l *line) path(follow []string) (path []*Spec, err error) {
 	ahead := *l
@@ -29,7 +29,7 @@ func (l *line) path(follow []string) (path []*Spec, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := l.inStack(s); err != nil {
+		if err := l.inChain(s); err != nil {
 			return nil, err
 		}
 		path = append(path, s)
@@ -40,8 +40,8 @@ func (l *line) path(follow []string) (path []*Spec, err error) {
 	return path, nil
 }
 
-// inStack refuses a spec that cannot be part of a stack.
-func (l *line) inStack(s *Spec) error {
+// inChain refuses a spec that cannot be part of a chain.
+func (l *line) inChain(s *Spec) error {
 	for _, t := range s.AnyOf {
 		switch {
 		case t.Line != nil:

@@ -58,7 +58,7 @@ type Spec struct {
 // Assert is a condition that must hold for the calls of a function.
 type Assert struct {
 	Name  string
-	Path  []*Spec // one spec, or after -s the functions of a stack, the outermost first
+	Path  []*Spec // one spec, or after -s the functions of a chain, the outermost first
 	Other *Spec   // the spec after ~, for Difference and Ratio
 	Condition
 	AllowUnreached bool

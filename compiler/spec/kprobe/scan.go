@@ -47,7 +47,9 @@ func (p *parser) word(w spec.Span) string { return p.text[w.Start:w.End] }
 // rest returns the unread part of the word.
 func (p *parser) rest() string { return p.text[p.pos:p.end] }
 
-// has reports whether the rest begins with prefix.
+// has reports whether the rest begins with prefix. It is not inlined: it has 110 callers.
+//
+//go:noinline
 func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.rest(), prefix) }
 
 // accept moves past prefix if the rest begins with it, and reports whether it does.
@@ -118,7 +120,7 @@ func isWord(c byte) bool   { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c
 func isDotted(c byte) bool { return c == '.' || isWord(c) }
 func isGlob(c byte) bool   { return isDotted(c) || strings.IndexByte("*?[]!^-", c) >= 0 }
 
-// isName reports whether text is a C identifier.
+// isIdentifier reports whether text is a C identifier.
 func isIdentifier(text string) bool {
 	if text == "" || isDigit(text[0]) {
 		return false

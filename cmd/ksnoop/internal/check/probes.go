@@ -71,7 +71,7 @@ func isProbeFile(name string) bool {
 	return err == nil && string(head) == probeFileHead
 }
 
-// partOf returns the functions of a spec, or of a stack, with what is measured of
+// partOf returns the functions of a spec, or of a chain, with what is measured of
 // them.
 func partOf(path []*suite.Spec, measure compiler.Measure) part {
 	part := part{measure: measure}

@@ -121,7 +121,7 @@ func (s *Specs) resolve(traces []*spec.Trace, target *compiler.Target, p *Progra
 	if s.Follow != nil {
 		return resolve.Follow(traces[0], *s.Follow, target)
 	}
-	// As in the classic ksnoop, a stack of one function is not a stack.
+	// As in the classic ksnoop, a chain of one function is not a chain.
 	w := resolve.Wishes{Chain: p.Chain && len(traces) > 1, Attach: p.Attach, Objects: s.Objects}
 	plan, err := resolve.All(traces, target, w)
 	switch {

@@ -25,7 +25,7 @@ type counted struct {
 	err   error     // why tracing it failed
 }
 
-// countedSide is a spec, or a stack.
+// countedSide is a spec, or a chain.
 type countedSide struct {
 	path    []*suite.Spec
 	measure compiler.Measure // NoMeasure for evidence; what a spec with aggregates counts is a table in any case
@@ -69,7 +69,7 @@ func scopeOf(s *suite.Suite, name string) suite.Scope {
 	return suite.System
 }
 
-// testUnit is what one session traces: a stack by itself, and everything else of one
+// testUnit is what one session traces: a chain by itself, and everything else of one
 // scope together.
 type testUnit struct {
 	scope    suite.Scope
