@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"sync"
 	"testing"
 	"time"
@@ -154,9 +155,16 @@ func testRuntimeTracepoint(t *testing.T, k *kernel) {
 	n, err := s.Attach()
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	for range 3 {
-		name := [16]byte{'w', 'o', 'r', 'k'}
-		require.NoError(t, unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0, 0, 0))
+	renamed := make(chan error, 3)
+	go func() {
+		goruntime.LockOSThread() // the thread, with its other name, ends with the goroutine
+		for range cap(renamed) {
+			name := [16]byte{'w', 'o', 'r', 'k'}
+			renamed <- unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0, 0, 0)
+		}
+	}()
+	for range cap(renamed) {
+		require.NoError(t, <-renamed)
 	}
 	require.Equal(t, []uint64{3}, hits(t, s))
 }

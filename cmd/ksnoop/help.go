@@ -51,6 +51,7 @@ VALUE: an argument, return, $comm $pid $tid $ppid $cpu $uid $cgroup $container
   $duration $kstack $ustack $task $arg1... @variable; v->m v.m v[2] *v (T *)v
   v+v - * & | << >>; a value may stand for the constant: return != count
   after(v) at return; diff(v) what differs then, and only calls that change it
+AGGREGATE: count() sum(v) avg(v) min(v) max(v) hist(v) lhist(v, LOW, HIGH, STEP)
 FORMAT: x d u c be u8 s8 x8..x64 string ustring path symbol errno ip ip4 ip6 mac
 CONSTANT: 10 0x1f 0o17 64K 'a' "eth0" an enumerator -EINTR NULL true false 10ms
 Items are shown if all conditions hold. No list: all there is; (): the call.
@@ -58,7 +59,7 @@ Entry, return and a condition: one event. SPEC => SPEC on KEY [== KEY]: a span.
 
   vfs_read                                all arguments and the return value
   vfs_read(file->f_flags:x, return < 0)   only calls that fail; one event each
-  vfs_read(return == -EINTR, $duration)   an error by name; call durations
+  vfs_read($comm, count(), sum(return))   a table, with a row for each name
   vfs_open(path->dentry->d_name.name:string ~ "*.conf")   a pattern for strings
   vfs_read(count) if count > 4096 || $comm == "cat"       && || ! and ( )
   tcp_connect(sk->__sk_common.skc_daddr:ip == "127.0.0.1")
@@ -67,8 +68,7 @@ Entry, return and a condition: one event. SPEC => SPEC on KEY [== KEY]: a span.
   tp:block_rq_issue(rq) => tp:block_rq_complete($duration) on rq   from A to B
   iter:task(task->pid, task->comm) if task->mm   what there is now
 
-A value that cannot be read makes its condition false. In a shell, put specs in
-single quotes. See ksnoop(8), docs/spec.md; ksnoop list 'tcp_*' shows functions.
+An unreadable value makes its condition false. Write specs in single quotes.
 `
 
 // helpCommand returns the command that explains a command, or the language.

@@ -57,12 +57,15 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDocIsComplete verifies that the reference names all formats and builtins.
+// TestDocIsComplete verifies that the reference names all formats, builtins and aggregates.
 func TestDocIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/spec.md")
 	require.NoError(t, err)
 	for _, b := range spec.Builtins {
 		require.Contains(t, string(text), "`$"+b, b)
+	}
+	for _, a := range slices.Concat(spec.Aggregates, spec.OverCalls) {
+		require.Contains(t, text, a+"(")
 	}
 	for _, f := range spec.Formats {
 		if strings.Trim(f[1:], "0123456789") != "" || len(f) == 1 {

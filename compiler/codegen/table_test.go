@@ -202,8 +202,10 @@ func TestAggregatesRefused(t *testing.T) {
 		"read(lhist(count, 0, 1ms, 1))":                     "'count' is size_t (long unsigned int), not a duration",
 		"huge(*big, count())":                               "'*big' has 9000 bytes, and a part of the key has at most 64: name a part of it",
 		"read(buf->dev->alias, ubuf, (char *)pos, count())": "the key has 216 bytes with '(char *)pos', and 200 is the limit: name fewer values\n  read(buf->dev->alias, ubuf, (char *)pos, count())\n                              ^^^^^^^^^^^",
-		"read(count(), count(), count(), count(), count(), count(), count(), count(), sum(count))": "a spec has at most 8 aggregates",
+		"read(count(), sum(count), avg(count), min(count), max(count), hist(count), sum(return), min(return), max(return))": "a spec has at most 8 aggregates",
+		"read(count(), $comm, count())":   "count() is there twice: leave one out\n  read(count(), $comm, count())\n                       ^^^^^",
 		"read(diff(buf->stamp), count())": "what differs is shown of each call, and cannot be a part of the key\n  read(diff(buf->stamp), count())\n       ^^^^^^^^^^^^^^^^",
+		"read(sum(diff(buf->stamp)))":     "what differs is shown of each call, and cannot be counted\n  read(sum(diff(buf->stamp)))\n           ^^^^^^^^^^^^^^^^\n  write the difference: sum(after(buf->stamp) - buf->stamp)",
 		"do_exit(count(), sum(return))":   "do_exit returns void",
 		"tp:tick(max($duration))":         "tick is a tracepoint, which takes no time",
 	} {

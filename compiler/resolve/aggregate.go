@@ -56,9 +56,16 @@ func (b *builder) aggregate(e *spec.Aggregate) error {
 		return b.errorf(e.At, "a spec has at most %d aggregates", mostAggregates)
 	}
 	a := &compiler.Aggregate{Kind: compiler.AggregateKind(slices.Index(compiler.AggregateNames[:], e.Name.Name)), Name: e.String()}
+	if slices.ContainsFunc(p.Aggregates, func(other *compiler.Aggregate) bool { return other.Name == a.Name }) {
+		return b.errorf(e.At, "%s is there twice: leave one out", a.Name)
+	}
 	p.Aggregates = append(p.Aggregates, a)
 	if e.X == nil {
 		return nil
+	}
+	if d, ok := e.X.(*spec.Diff); ok {
+		return b.errorf(d.Span(), "what differs is shown of each call, and cannot be counted").
+			WithHint("write the difference: %s(after(%s) - %s)", e.Name.Name, d.X, d.X)
 	}
 	v, err := b.sharedValue(e.X, spec.Ident{})
 	if err == nil {

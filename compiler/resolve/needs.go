@@ -54,7 +54,7 @@ func (n *Needs) add(t *spec.Trace) bool {
 		return false
 	case t.Tracepoint:
 		n.Types = append(n.Types, tracepointType+name)
-		for _, prefix := range tracepointNames {
+		for _, prefix := range TracepointNames {
 			n.Types = append(n.Types, prefix+name)
 		}
 	case t.Iterator:

@@ -40,7 +40,7 @@ func (w *follower) ofKernel(fn *btf.Func) bool {
 
 func (w *follower) takesAny(fn *btf.Func) bool {
 	proto, ok := fn.Type.(*btf.FuncProto)
-	ofTracepoint := slices.ContainsFunc(tracepointNames, func(prefix string) bool { return strings.HasPrefix(fn.Name, prefix) })
+	ofTracepoint := slices.ContainsFunc(TracepointNames, func(prefix string) bool { return strings.HasPrefix(fn.Name, prefix) })
 	return ok && !ofTracepoint && slices.ContainsFunc(proto.Params, func(p btf.FuncParam) bool { return w.takes(p.Type) })
 }
 

@@ -17,9 +17,10 @@ const (
 	tracepointSymbol = "__bpf_trace_"
 )
 
-// tracepointNames are the prefixes of the functions that the kernel generates
-// for a tracepoint.
-var tracepointNames = []string{"__traceiter_", tracepointSymbol, "trace_event_raw_event_", "perf_trace_"}
+// TracepointNames are the prefixes of the functions that the kernel generates for a
+// tracepoint, and that have the names of its arguments. Tracepoints of one class share
+// all of these but the first.
+var TracepointNames = []string{"__traceiter_", tracepointSymbol, "trace_event_raw_event_", "perf_trace_"}
 
 // findTracepoint binds the name of a tracepoint.
 func findTracepoint(trace *spec.Trace, target *compiler.Target) (*compiler.Function, error) {
@@ -85,7 +86,7 @@ func protoOf(t *btf.Typedef) *btf.FuncProto {
 // one of the functions that the kernel generates for the tracepoint.
 func nameParams(types *btf.Spec, name string, params []btf.FuncParam) []btf.FuncParam {
 	named := append([]btf.FuncParam(nil), params...)
-	for _, prefix := range tracepointNames {
+	for _, prefix := range TracepointNames {
 		for _, f := range funcsByName(types, prefix+name) {
 			proto, ok := f.Type.(*btf.FuncProto)
 			if !ok || len(proto.Params) != len(params)+1 {

@@ -99,6 +99,9 @@ func (s *Stacks) frame(k *Key, when time.Duration) (Frame, bool) {
 	number := binary.NativeEndian.Uint64(k.Raw[24:])
 	switch binary.NativeEndian.Uint32(k.Raw[:]) {
 	case validID:
+		if int64(number) < 0 { // no address of a file: the kernel names the mapping that follows it
+			return Frame{}, false
+		}
 		return s.byBuildID(k.PID, string(k.Raw[4:24]), number, when, k.Caller), true
 	case addressOnly:
 		return s.byAddress(k.PID, number, when, k.Caller), true

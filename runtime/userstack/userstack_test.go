@@ -155,6 +155,14 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestNoFrame verifies that an address below all mappings, which the kernel counts from
+// the mapping that follows it, is no frame.
+func TestNoFrame(t *testing.T) {
+	frames := New(process(t, 1, "")).Frames(1, raw(buildIDText, -0x555555554000, buildIDText, 0x10), later)
+	require.Len(t, frames, 1)
+	require.EqualValues(t, 0x10, frames[0].Offset)
+}
+
 func inode(t *testing.T, path string) uint64 {
 	var st unix.Stat_t
 	require.NoError(t, unix.Stat(path, &st))

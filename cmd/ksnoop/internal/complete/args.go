@@ -105,11 +105,7 @@ func (c *Completer) operand(types typeSource, before []string, word string) answ
 	case takes == "TYPE":
 		return parts(word, completeType(types, word))
 	case takes == "FUNCTION|TYPE...":
-		found := completeSpec(types, word, true)
-		if len(found) == 0 {
-			found = completeType(types, word)
-		}
-		return parts(word, found)
+		return parts(word, append(completeSpec(types, word, true), completeType(types, word)...))
 	case strings.Contains(takes, "|"):
 		return answer{wholeWords, beginning(word, candidatesOf(strings.Split(takes, "|")))}
 	default:

@@ -16,6 +16,7 @@ type position struct {
 	operand  string      // value whose member, or constant, follows
 	arrow    bool        // "->" and not "."
 	typeKind rawbtf.Kind // struct, union or enum
+	cast     bool        // right behind parentheses that do not follow a name
 }
 
 type placeKind int
@@ -42,7 +43,7 @@ func findPosition(text string, from int) position {
 	for p.at > from && term.IsNameByte(text[p.at-1]) {
 		p.at--
 	}
-	p.name = text[p.at:]
+	p.name, p.cast = text[p.at:], endsInCast(text[:p.at])
 	parens := strings.Count(text[from:], "(") - strings.Count(text[from:], ")")
 	before := strings.TrimRight(text[from:p.at], " \t")
 	p.inList = parens > 0 && !hasIf(text[from:p.at])
@@ -69,21 +70,27 @@ func (p *position) find(before string, adjacent bool, parens int) {
 		p.at-- // of a negative constant
 		p.findConstant(strings.TrimRight(before[:len(before)-1], " \t"))
 	case p.findConstant(before):
-	case hasWord(before, "if"), hasWord(before, "on"), hasAnySuffix(before, "(", ",", "&&", "||", "!", "*"):
+	case hasWord(before, "if"), hasWord(before, "on"), hasAnySuffix(before, "(", ",", "&&", "||", "!", "*", "+", "-", "|", "<<", ">>"):
 		p.kind = placeValue
 	case recordKinds[lastWord(before)] != 0 && !adjacent:
 		p.kind, p.typeKind = placeType, recordKinds[lastWord(before)]
-	case strings.HasSuffix(before, ")") && adjacent:
-		p.kind = placeValue // a cast
-	case parens == 0 && !hasIf(before):
+	case p.cast:
+		p.kind = placeValue
+	case parens == 0 && (before == "" || !adjacent) && !hasIf(before):
 		p.kind = placeIf
 	}
+}
+
+// endsInCast reports whether a text ends in parentheses that do not follow a name.
+func endsInCast(text string) bool {
+	i := opening(text, '(', ')')
+	return strings.HasSuffix(text, ")") && (i == 0 || !term.IsNameByte(text[i-1]))
 }
 
 // findConstant reports whether a comparison is before the position.
 func (p *position) findConstant(before string) bool {
 	for _, op := range []string{"==", "!=", "<=", ">=", "<", ">", "&"} {
-		if rest, ok := strings.CutSuffix(before, op); ok && !strings.HasSuffix(before, "&&") {
+		if rest, ok := strings.CutSuffix(before, op); ok && !hasAnySuffix(before, "&&", "<<", ">>") {
 			p.kind, p.operand = placeConstant, lastOperand(rest)
 			return true
 		}

@@ -128,8 +128,16 @@ func (c *specWord) arguments(fn *call, p position) {
 	if fn.result != 0 {
 		c.addField(fn, "return", fn.result, p)
 	}
+	if p.name == "" {
+		return // functions of values would hide the arguments
+	}
 	for _, word := range spec.OverCalls {
-		if !strings.HasPrefix(c.word, "tp:") && !strings.HasPrefix(c.word, "iter:") && p.name != "" { // they would hide the arguments
+		if !strings.HasPrefix(c.word, "tp:") && !strings.HasPrefix(c.word, "iter:") {
+			c.add(word+"(", "")
+		}
+	}
+	if p.inList && len(c.found) == 0 { // an argument is often called count
+		for _, word := range spec.Aggregates {
 			c.add(word+"(", "")
 		}
 	}
@@ -189,6 +197,9 @@ func (c *specWord) constants(fn *call, p position) {
 	named := fn.enumerators(t)
 	for _, f := range named {
 		c.add(f.Name, "", more...)
+	}
+	if p.name != "" {
+		c.arguments(fn, p) // a value can be compared with another
 	}
 	if len(named) > 0 {
 		return

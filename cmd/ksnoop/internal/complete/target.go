@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -160,7 +161,7 @@ func (c *specWord) tracepoint(name string) *call {
 		if types.Find(tracepointType+name, rawbtf.Typedef) == 0 {
 			continue
 		}
-		for _, prefix := range []string{"__bpf_trace_", "trace_event_raw_event_", "perf_trace_"} {
+		for _, prefix := range resolve.TracepointNames {
 			if fn := functionCall(types, prefix+name); fn != nil && len(fn.params) > 0 {
 				return &call{types: types, params: fn.params[1:]}
 			}

@@ -53,7 +53,9 @@ func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 	kind, bare := splitType(name)
 	named, err := types.AnyTypesByName(bare)
 	if err != nil {
-		return nil, nil
+		if named, err = types.AnyTypesByName(intName(bare)); err != nil {
+			return nil, nil
+		}
 	}
 	var found, other []btf.Type
 	for _, t := range named {
@@ -81,6 +83,28 @@ func splitType(name string) (keyword, bare string) {
 		return k, rest
 	}
 	return "", bare
+}
+
+// intName returns the name that BTF has for C's name of an integer, such as long
+// unsigned int for unsigned long, or bare if it is no such name.
+func intName(bare string) string {
+	counts := map[string]int{}
+	for w := range strings.FieldsSeq(bare) {
+		if counts[w]++; w != "int" && !slices.Contains(intWords, w) {
+			return bare
+		}
+	}
+	name := strings.Repeat("long ", counts["long"])
+	switch {
+	case counts["char"] > 0:
+		return bare
+	case counts["short"] > 0:
+		name = "short "
+	}
+	if counts["unsigned"] > 0 {
+		name += "unsigned "
+	}
+	return name + "int"
 }
 
 // typeKeywords are the words before names of types. C has no typedef there.

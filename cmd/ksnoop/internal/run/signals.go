@@ -34,7 +34,9 @@ type stopper struct {
 	// background reports that SIGINT was ignored when ksnoop was started. Then no
 	// key of a terminal sends it to the command, and it goes to ksnoop alone, too.
 	background bool
-	asked      bool
+	asked      bool           // whether a signal has ended the session or the command:
+	last       syscall.Signal // this one,
+	at         time.Time      // at this time
 	first      atomic.Int32
 
 	signals chan os.Signal
@@ -158,10 +160,17 @@ func hasPending(status string, sig syscall.Signal) bool {
 	return pending&(1<<(sig-1)) != 0 && !strings.HasPrefix(state, "D")
 }
 
+// oneRequest is how long after a signal another one of its kind belongs to the same
+// request: timeout(1) signals the command that it has started, and then its whole group.
+const oneRequest = 100 * time.Millisecond
+
 func (s *stopper) take(sig syscall.Signal) {
 	running := s.command.running()
 	if sig == syscall.SIGINT && s.background && running {
 		sig = syscall.SIGTERM // the command ignores SIGINT
+	}
+	if s.asked && sig == s.last && time.Since(s.at) < oneRequest {
+		return
 	}
 	switch {
 	case running && sig != syscall.SIGTERM && !s.command.group:
@@ -169,10 +178,10 @@ func (s *stopper) take(sig syscall.Signal) {
 		_ = s.session.RemoveEvents()
 		s.kill(sig)
 	case running:
-		s.asked = true
+		s.asked, s.last, s.at = true, sig, time.Now()
 		s.command.signal(sig)
 	default:
-		s.asked = true
+		s.asked, s.last, s.at = true, sig, time.Now()
 		s.first.Store(int32(sig))
 		_ = s.session.Stop()
 		s.hurry()

@@ -49,6 +49,19 @@ func TestSignals(t *testing.T) {
 	require.Equal(t, did{"stop", "hurry", "remove events", "terminated"}, d)
 }
 
+// TestSignalTwice verifies that a signal that comes twice at once, as from timeout(1),
+// only stops the session.
+func TestSignalTwice(t *testing.T) {
+	var d did
+	s := d.stopper(nil)
+	s.take(syscall.SIGTERM)
+	s.take(syscall.SIGTERM)
+	require.Equal(t, did{"stop", "hurry"}, d)
+	s.at = s.at.Add(-oneRequest)
+	s.take(syscall.SIGTERM)
+	require.Equal(t, did{"stop", "hurry", "remove events", "terminated"}, d)
+}
+
 // TestSignalsOfCommand verifies that while a command runs, signals of the terminal
 // are left to it, and SIGTERM is passed on to it.
 func TestSignalsOfCommand(t *testing.T) {

@@ -75,7 +75,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 		return err
 	}
 	k := bound.Kernel
-	if err := errors.Join(o.Tables.Check(unit), checkRate(o.Programs.Rate, unit)); err != nil {
+	if err := errors.Join(o.Tables.Check(unit), checkEvents(o, unit)); err != nil {
 		return err
 	}
 	if err := to.open(k, unit); err != nil {
@@ -135,14 +135,16 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	return run.end(session, err)
 }
 
-// checkRate returns an error if there is a bound of the rate of events, and nothing
-// that it could concern.
-func checkRate(rate uint32, unit *compiler.Unit) error {
+// checkEvents returns an error if events or their rate are bounded, and there is nothing
+// that this could concern.
+func checkEvents(o *Options, unit *compiler.Unit) error {
+	rate := o.Programs.Rate > 0
 	switch {
-	case rate == 0:
-	case render.OnlyTables(unit):
+	case o.Bounds.Events > 0 && render.OnlyTables(unit):
+		return exit.Usagef("-n is for events, and these specs have a table in place of them: --for ends after a time")
+	case rate && render.OnlyTables(unit):
 		return exit.Usagef("--rate is for events, and these specs have a table in place of them: leave it out")
-	case unit.Iterates():
+	case rate && unit.Iterates():
 		return exit.Usagef("--rate is for calls, and iter: reads what is there now, once: leave it out")
 	}
 	return nil
