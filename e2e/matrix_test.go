@@ -235,7 +235,11 @@ func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
 	case run != all:
 		return [][]string{{"-test.run=" + run}}
 	case (suite.String() != oneKernel || suite.Arch == vm.ARM64) && !*full:
-		return [][]string{{"-test.run=" + all + "/" + oneOf(mainJob)}}
+		names := mainJob
+		if suite.Arch == vm.AMD64 {
+			names = slices.Concat(names, alsoOn[suite.String()])
+		}
+		return [][]string{{"-test.run=" + all + "/" + oneOf(names)}}
 	}
 	for _, part := range share(guestTests(t), 2) {
 		if len(part) > 0 {

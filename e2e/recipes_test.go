@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -152,4 +153,22 @@ echo "case $name $result"`)
 			}
 		}
 	}
+}
+
+// TestRegressionPage checks that the probe file of docs/ci.md, and what it prints where
+// it is red, are those of the script that runs it.
+func TestRegressionPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/ci.md")
+	require.NoError(t, err)
+	script, err := os.ReadFile("testdata/regression.txtar")
+	require.NoError(t, err)
+	file := func(name string) string {
+		_, text, ok := strings.Cut(string(script), "\n-- "+name+" --\n")
+		require.True(t, ok, name)
+		text, _, _ = strings.Cut(text, "\n-- ")
+		return strings.TrimSuffix(text, "\n") + "\n"
+	}
+	require.Equal(t, file("splices.probes"), recipe(t, "splices.probes"))
+	red := strings.ReplaceAll(regexp.QuoteMeta(file("red")), regexp.QuoteMeta("<...>"), ".*")
+	require.Regexp(t, "(?m)^```\n"+red+"```$", string(page))
 }
