@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goreleaser/nfpm/v2/deb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,8 +37,8 @@ shift; cp "$@" "$root/mnt"
 exec chroot "$root" sh -exc "cd /mnt; $SCRIPT"
 `
 
-// TestInDebian follows docs/install.md in the root file system of Debian, offline: apt installs and removes the
-// deb, and tar unpacks the archive. There is no network.
+// TestInDebian follows docs/install.md in the root file system of Debian, offline: apt installs the deb beside
+// libbpf-tools, which has a ksnoop, too, and removes it, and tar unpacks the archive. There is no network.
 func TestInDebian(t *testing.T) {
 	requireRoot(t)
 	for _, name := range []string{"apt-get", "unshare"} {
@@ -49,14 +50,15 @@ func TestInDebian(t *testing.T) {
 	}
 	script := strings.Join([]string{
 		"export DEBIAN_FRONTEND=noninteractive",
+		"dpkg -i libbpf-tools*.deb", // which has a ksnoop, too
 		strings.Replace(installCommand(t, "apt"), "install", "install -y", 1),
 		"dpkg -V ksnoop; /usr/bin/ksnoop --version",
 		"test -s /usr/share/man/man8/ksnoop.8.gz; test -s /usr/share/doc/ksnoop/docs/README.md",
-		"apt-get remove -y ksnoop; test ! -e /usr/bin/ksnoop",
+		"apt-get remove -y ksnoop; test ! -e /usr/bin/ksnoop; test -s /usr/sbin/ksnoop",
 		installCommand(t, "tar"), "/usr/local/bin/ksnoop --version",
 	}, "\n")
 	dir := everything(t)
-	cmd := exec.Command("unshare", "--mount", "--net", "sh", "-ec", inDebian, "sh", t.TempDir(),
+	cmd := exec.Command("unshare", "--mount", "--net", "sh", "-ec", inDebian, "sh", t.TempDir(), otherPackage(t, "deb", deb.Default),
 		filepath.Join(dir, "ksnoop_"+packageTestVer+"_amd64.deb"), filepath.Join(dir, "ksnoop-"+testVersion+"-linux-amd64.tar.gz"))
 	cmd.Env = append(os.Environ(), "SCRIPT="+script)
 	out, err := cmd.CombinedOutput()
