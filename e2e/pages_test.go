@@ -55,11 +55,20 @@ func anchors(page string) (all []string) {
 	return all
 }
 
-// TestPagesBegin checks that each page begins with a title and a paragraph, which says
-// what the page answers.
+// opening matches the title of a page, its badges, and the first paragraph.
+var opening = regexp.MustCompile("^# ([A-Za-z].*)\n\n(?:\\[!\\[(?:.+\n)+\n)?([A-Z`a-z](?:.+\n)+)\n")
+
+// TestPagesBegin checks that each page begins with a title and a short paragraph, which
+// says what the page answers: one or two sentences.
 func TestPagesBegin(t *testing.T) {
 	for path, text := range readPages(t) {
-		require.Regexp(t, "^# [A-Za-z].*\n\n[A-Za-z`\\[][^\n]{30}", text, path)
+		found := opening.FindStringSubmatch(text)
+		require.NotNil(t, found, path)
+		first := strings.TrimSpace(found[2])
+		require.Greater(t, len(first), 30, "%s: %s", path, first)
+		require.LessOrEqual(t, len(first), 200, "%s: %s", path, first)
+		require.Regexp(t, `\.$`, first, path)
+		require.LessOrEqual(t, len(regexp.MustCompile(`[.?!](\s|$)`).FindAllString(first, -1)), 2, "%s: %s", path, first)
 	}
 }
 
@@ -104,8 +113,18 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// TestIndex checks that the index of the pages names every page once, and that names which are
-// hard to guess are found in it. The README leads to the index, and is short.
+// inOrder checks that a text contains parts one after the other.
+func inOrder(t *testing.T, text string, parts ...string) {
+	for _, part := range parts {
+		_, rest, ok := strings.Cut(text, part)
+		require.True(t, ok, part)
+		text = rest
+	}
+}
+
+// TestIndex checks that the index of the pages names every page once, in the order in which
+// to read them, and that names which are hard to guess are found in it. The README leads to
+// the index, and is short.
 func TestIndex(t *testing.T) {
 	all := readPages(t)
 	index, names, ok := strings.Cut(all["../docs/README.md"], "\n## By name\n")
@@ -118,6 +137,8 @@ func TestIndex(t *testing.T) {
 	for _, name := range []string{"--prom-textfile", "is-err", "regs->si:ustring", "$cgroup", "$container"} {
 		require.Contains(t, names, name)
 	}
+	inOrder(t, index, "\n## Begin\n", "[tutorial.md](", "[cookbook.md](", "\n## More recipes\n", "\n## Reference\n", "[spec.md](", "[run.md](", "[architecture.md](")
+	require.Equal(t, "Controlling a run", opening.FindStringSubmatch(all["../docs/run.md"])[1])
 	readme := all["../README.md"]
 	require.Contains(t, readme, "(docs/README.md)")
 	require.LessOrEqual(t, strings.Count(readme, "\n"), 170, "the README is short")
