@@ -11,29 +11,53 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFleet computes the table of docs/fleet.md again from the figures that the page
+// TestFleet computes the tables of docs/fleet.md again from the figures that the page
 // names.
 func TestFleet(t *testing.T) {
 	page, err := os.ReadFile("../../docs/fleet.md")
 	require.NoError(t, err)
-	for _, figure := range []string{"a scrape every 30 s", "4 kB and 2.9 bytes", "1.5 are used", "3 ms and 1.3 µs", "disk in 15 days, GB"} {
+	for _, figure := range []string{
+		"a scrape every 30 s", "4 kB and 2.9 bytes", "1.5 are used", "3 ms and 1.3 µs", "disk in 15 days, GB",
+		"| a line | 202 bytes;", "at most 4 µs an event", "202 bytes a line and 4 µs of CPU time an event",
+	} {
 		require.Contains(t, strings.Join(strings.Fields(string(page)), " "), figure)
 	}
-	rows := regexp.MustCompile(`(?m)^\| [^|]+ \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.,]+) \| ([\d.,]+) \| ([\d.]+) \|$`).
-		FindAllStringSubmatch(string(page), -1)
-	require.GreaterOrEqual(t, len(rows), 5)
-	for _, row := range rows {
-		var n [8]float64
-		for i := range row[1:] {
-			n[i+1], err = strconv.ParseFloat(strings.ReplaceAll(row[i+1], ",", ""), 64)
+	counts := numbersOf(t, string(page), `\| [^|]+ `, 7)
+	require.GreaterOrEqual(t, len(counts), 5)
+	for _, n := range counts {
+		samples := n[0] * n[1] / 30
+		require.Equal(t, n[0]*n[1], n[2], n)
+		requireNear(t, n[3:], samples, (4000+2.9*n[0])*n[1]/30/1000, samples*1.5*15*86400/1e9, (3e-3+1.3e-6*n[0])/30*100)
+	}
+	events := numbersOf(t, string(page), "", 6)
+	require.Len(t, events, 4)
+	for _, n := range events {
+		lines := n[0] * n[1]
+		require.Equal(t, 10_000.0, n[1])
+		requireNear(t, n[2:], lines, lines*202/1e6, lines*202*86400/1e9, n[0]*4e-6*100)
+	}
+}
+
+// numbersOf returns the rows of tables that have so many numbers after a beginning.
+func numbersOf(t *testing.T, page, beginning string, columns int) (rows [][]float64) {
+	row := regexp.MustCompile(`(?m)^` + beginning + strings.Repeat(`\| [\d.,]+ `, columns) + `\|$`)
+	for _, text := range row.FindAllString(page, -1) {
+		var numbers []float64
+		cells := strings.Split(strings.Trim(text, "| "), "|")
+		for _, cell := range cells[len(cells)-columns:] {
+			n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(cell), ",", ""), 64)
 			require.NoError(t, err)
+			numbers = append(numbers, n)
 		}
-		samples := n[1] * n[2] / 30
-		require.Equal(t, n[1]*n[2], n[3], row[0])
-		for i, want := range map[int]float64{
-			4: samples, 5: (4000 + 2.9*n[1]) * n[2] / 30 / 1000, 6: samples * 1.5 * 15 * 86400 / 1e9, 7: (3e-3 + 1.3e-6*n[1]) / 30 * 100,
-		} {
-			require.Less(t, math.Abs(n[i]/want-1), 0.05, "column %d of %s: %v", i, row[0], want)
-		}
+		rows = append(rows, numbers)
+	}
+	return rows
+}
+
+// requireNear checks that numbers are those that are wanted, to 5 %.
+func requireNear(t *testing.T, have []float64, want ...float64) {
+	require.Len(t, have, len(want))
+	for i := range have {
+		require.Less(t, math.Abs(have[i]/want[i]-1), 0.05, "%v, not %v", have[i], want[i])
 	}
 }
