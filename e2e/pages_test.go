@@ -72,8 +72,8 @@ func TestPagesBegin(t *testing.T) {
 	}
 }
 
-// TestGlossary checks that the words of the glossary are in order, and that it has no word
-// twice.
+// TestGlossary checks that the words of the glossary are in order, that it has no word
+// twice, and that it has the columns of --summary and the counts of the vocabulary.
 func TestGlossary(t *testing.T) {
 	var words []string
 	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| [^|]*\|$`).FindAllStringSubmatch(readPages(t)["../docs/glossary.md"], -1) {
@@ -84,6 +84,29 @@ func TestGlossary(t *testing.T) {
 	require.Greater(t, len(words), 30)
 	require.True(t, slices.IsSorted(words), words)
 	require.Len(t, slices.Compact(slices.Clone(words)), len(words))
+	has := func(name string) bool {
+		return slices.ContainsFunc(strings.Split(strings.Join(words, ", "), ", "), func(word string) bool {
+			return word == name || word+"s" == name || strings.HasPrefix(word, name+" ")
+		})
+	}
+	summary, err := os.ReadFile("../runtime/render/summary.go")
+	require.NoError(t, err)
+	columns := regexp.MustCompile(`"([A-Z][A-Z ]+)"[,})]`).FindAllStringSubmatch(string(summary), -1)
+	require.Len(t, columns, 15)
+	for _, column := range columns {
+		require.True(t, has(strings.ToLower(column[1])), "the glossary lacks the column %s", column[1])
+	}
+	_, counts, ok := strings.Cut(readPages(t)["../docs/architecture.md"], "\n| **what is counted** ")
+	require.True(t, ok)
+	counts, _, ok = strings.Cut(counts, "\n| loss |")
+	require.True(t, ok)
+	_, counts, ok = strings.Cut(counts, "\n| counts |")
+	require.True(t, ok)
+	names := regexp.MustCompile(`(?m)^\| ([a-z ]+) \|`).FindAllStringSubmatch(counts, -1)
+	require.Greater(t, len(names), 10)
+	for _, name := range names {
+		require.True(t, has(name[1]), "the glossary lacks %s", name[1])
+	}
 }
 
 // fence matches the fences of a page: the text after the opening quotes, and
