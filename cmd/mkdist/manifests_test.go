@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,88 @@ func TestLogAnnotations(t *testing.T) {
 	}
 	require.NotEmpty(t, known)
 	require.ElementsMatch(t, known, mapped)
+}
+
+// TestKubectlLines verifies that the kubectl commands of the pages and of the manifests'
+// comments name files, objects, labels and images that docs/kubernetes has.
+func TestKubectlLines(t *testing.T) {
+	objects := map[string]bool{"node/NODE": true} // of any cluster
+	labels, images := map[string]bool{}, map[string]bool{}
+	paths, err := filepath.Glob("../../docs/kubernetes/*.yaml")
+	require.NoError(t, err)
+	for _, path := range paths {
+		for _, part := range documents(t, filepath.Base(path)) {
+			var one struct {
+				Kind     string
+				Metadata struct{ Name string }
+			}
+			require.NoError(t, yaml.Unmarshal(part, &one), path)
+			objects[strings.ToLower(one.Kind)+"/"+one.Metadata.Name] = true
+			for _, app := range regexp.MustCompile(`(?m)^ +app: (\S+)$`).FindAllStringSubmatch(string(part), -1) {
+				labels["app="+app[1]] = true
+			}
+			for _, image := range regexp.MustCompile(`(?m)^ +image: (\S+)`).FindAllStringSubmatch(string(part), -1) {
+				images[image[1]] = true
+			}
+		}
+	}
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	commands := 0
+	for _, path := range append(paths, pages...) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		before := "rollout"
+		for _, command := range kubectlCommands(string(text)) {
+			commands++
+			checkKubectl(t, command, objects, labels, images)
+			if command[0] == "logs" {
+				require.Contains(t, []string{"wait", "rollout"}, before, "%s: %s: nothing waits until there are logs", path, command)
+			}
+			before = command[0]
+		}
+	}
+	require.Greater(t, commands, 12)
+}
+
+// kubectlCommands returns the words of the kubectl commands of a page, which are in its
+// fences, or of the comments of a manifest.
+func kubectlCommands(text string) (commands [][]string) {
+	text = strings.NewReplacer("\\\n", " ", "\n# ", " ").Replace(text)
+	for _, found := range regexp.MustCompile(`(?:^|[ |\n])kubectl ((?:[^\n|&#,;`+"`"+`]|,\S)+)`).FindAllStringSubmatch(text, -1) {
+		words := strings.Fields(found[1])
+		if slices.Contains([]string{"apply", "debug", "delete", "get", "logs", "rollout", "wait"}, words[0]) {
+			commands = append(commands, words)
+		}
+	}
+	return commands
+}
+
+// checkKubectl verifies that what a command names is there.
+func checkKubectl(t *testing.T, command []string, objects, labels, images map[string]bool) {
+	line := strings.Join(command, " ")
+	for i, word := range command {
+		option, value, ok := strings.Cut(word, "=")
+		if !ok && i+1 < len(command) {
+			value = command[i+1]
+		}
+		switch {
+		case word == "--":
+			return // what follows is a command of the container
+		case word == "-f" && command[0] == "apply" && value != "-", option == "--custom":
+			require.FileExists(t, filepath.Join("../..", value), line)
+		case word == "-l":
+			require.True(t, labels[value], line)
+			require.Contains(t, command, "--max-log-requests", line)
+		case option == "--image":
+			require.True(t, images[value], line)
+			require.Contains(t, command, "--image-pull-policy=IfNotPresent", line)
+		case strings.Contains(word, "/") && !strings.HasPrefix(word, "-") && !strings.HasSuffix(word, ".yaml"):
+			require.True(t, objects[word], line)
+		case command[0] == "logs" && word == "ksnoop":
+			require.True(t, objects["pod/"+word], line)
+		}
+	}
 }
 
 // TestExporterManifests verifies that the exporter runs with the privileges of ksnoop
