@@ -201,6 +201,20 @@ func firstMatch(t *testing.T, text, pattern string) string {
 	return found[1]
 }
 
+// TestRoomTable checks that the table of rooms in docs/architecture.md has those of rooms,
+// in their order.
+func TestRoomTable(t *testing.T) {
+	_, table, ok := strings.Cut(readPages(t)["../docs/architecture.md"], "\n| room | contents |\n|---|---|\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	var lines [][]string
+	for line := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		lines = append(lines, strings.Split(strings.ReplaceAll(cell, "`", ""), ", "))
+	}
+	require.Equal(t, rooms, lines)
+}
+
 // TestVocabulary checks that the names in the vocabulary of docs/architecture.md
 // are declared in the packages that they name.
 func TestVocabulary(t *testing.T) {
