@@ -1,7 +1,9 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log"
 	"os"
@@ -9,8 +11,12 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/cilium/ebpf/btf"
+
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	ksnoop "github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -58,4 +64,73 @@ func ExampleOptions() {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// smallKernel returns a kernel with one function:
+//
+//	long vfs_read(struct file *file, unsigned long count);
+//
+// Any BTF will do: btf.LoadSpec reads that of another kernel from a file.
+func smallKernel() *compiler.Target {
+	long := &btf.Int{Name: "long", Size: 8, Encoding: btf.Signed}
+	count := &btf.Int{Name: "unsigned long", Size: 8}
+	file := &btf.Pointer{Target: &btf.Struct{Name: "file", Size: 8, Members: []btf.Member{{Name: "f_mode", Type: count}}}}
+	read := &btf.Func{Name: "vfs_read", Linkage: btf.StaticFunc, Type: &btf.FuncProto{
+		Return: long, Params: []btf.FuncParam{{Name: "file", Type: file}, {Name: "count", Type: count}},
+	}}
+	b, err := btf.NewBuilder([]btf.Type{read}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	raw, err := b.Marshal(nil, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	types, err := btf.LoadSpecFromReader(bytes.NewReader(raw))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return &compiler.Target{Kernel: types, Arch: compiler.AMD64, Features: compiler.Features{Trampoline: true, TrampolineWords: 12}}
+}
+
+// This example makes the programs for a spec and a kernel that need not be there, and
+// decodes and prints a record as they write it. It needs no privileges.
+func ExampleEvent_Decode() {
+	trace, err := spec.Parse("vfs_read(count > 4096, file->f_mode:x)")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan, err := resolve.All([]*spec.Trace{trace}, smallKernel(), resolve.Wishes{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	layout := &unit.Events[0].Layout
+	record := make([]byte, layout.Size)
+	binary.NativeEndian.PutUint64(record[compiler.HeaderPIDTID:], 123<<32|123)
+	copy(record[compiler.HeaderComm:], "cat")
+	binary.NativeEndian.PutUint64(record[layout.Slots[0].Off:], 65536)
+	binary.NativeEndian.PutUint64(record[layout.Slots[1].Off:], 0x1d)
+
+	var ev ksnoop.Event
+	if err := ev.Decode(unit, record); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(unit.Attachments[0].Kind, string(ev.Comm), ev.PID, ev.Values[0].Name, ev.Values[0].Uint64())
+	out, err := render.New(unit, render.Options{Format: "compact", Look: render.Look{NoHeader: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := out.Event(&ev); err != nil {
+		log.Fatal(err)
+	}
+	if err := out.Flush(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// fentry cat 123 count 65536
+	//                0    0      123 cat              -> vfs_read(count=65536, file->f_mode=0x1d)
 }
