@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,9 +146,15 @@ func (t *tables) show(out render.Printer) error {
 }
 
 // end shows the tables at the end. Of iterators, those of the last pass stay, as the
-// next one has not ended.
+// next one has not ended; of intervals, the last one that was shown stays above the rest.
 func (t *tables) end(out render.Printer) error {
 	switch {
+	case !t.passes && t.clear && t.screen != nil:
+		all, err := t.read()
+		if err != nil {
+			return err
+		}
+		return t.draw(slices.Concat(t.last, all), (*term.Screen).End)
 	case !t.passes:
 		return t.print(out, (*term.Screen).End)
 	case t.screen != nil:

@@ -65,37 +65,63 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestRedraw verifies that a terminal shows the last table alone, as wide as it is then.
-func TestRedraw(t *testing.T) {
+// redrawn are tables on a terminal.
+type redrawn struct {
+	*tables
+	shown  *fixture.Emulator
+	resize func(width, height int)
+	show   func(draw func(render.Printer) error) string // what the terminal shows after it
+}
+
+func newRedrawn(t *testing.T) *redrawn {
 	t.Setenv("TERM", "xterm")
 	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
-	shown := fixture.NewEmulator(40, 10)
-	fixture.Resize(t, tty, 40, 10)
+	t.Cleanup(func() { emulator.Close(); tty.Close() })
+	r := &redrawn{shown: fixture.NewEmulator(40, 10)}
+	r.resize = func(width, height int) {
+		r.shown.Resize(width, height)
+		fixture.Resize(t, tty, width, height)
+	}
+	r.resize(40, 10)
 	source := &counted{aggregates: []*compiler.Aggregate{{Kind: compiler.Count, Name: "count()"}}}
-	all := &tables{source: source}
+	r.tables = &tables{source: source}
 	unit := &compiler.Unit{Events: []*compiler.EventType{{Probe: &compiler.Probe{Measure: compiler.Tables}}}}
-	all.redraw(term.NewPlain(tty), time.Second, render.Options{}, unit)
-	require.NotNil(t, all.screen)
-	show := func(draw func(render.Printer) error) string {
+	r.redraw(term.NewPlain(tty), time.Second, render.Options{}, unit)
+	require.NotNil(t, r.screen)
+	r.show = func(draw func(render.Printer) error) string {
 		t.Helper()
 		require.NoError(t, draw(nil), "nothing is printed but on the screen")
-		shown.Show(t, fixture.Written(t, emulator, tty))
-		return shown.Text(t)
+		r.shown.Show(t, fixture.Written(t, emulator, tty))
+		return r.shown.Text(t)
 	}
-	require.Empty(t, show(all.show), "not due")
+	return r
+}
+
+// TestRedraw verifies that a terminal shows the last table alone, as wide as it is then.
+func TestRedraw(t *testing.T) {
+	r := newRedrawn(t)
+	require.Empty(t, r.show(r.tables.show), "not due")
 	for _, want := range []string{"f in 1s:\n  count()\n        1\n", "f in 2s:\n  count()\n        2\n"} {
-		all.due.Store(true)
-		require.Equal(t, want, show(all.show))
+		r.due.Store(true)
+		require.Equal(t, want, r.show(r.tables.show))
 	}
-	shown.Resize(9, 5)
-	fixture.Resize(t, tty, 9, 5)
-	all.due.Store(true)
-	require.Equal(t, "f in 3s:\n  count()\n        3\n", show(all.show))
-	shown.Resize(40, 10)
-	fixture.Resize(t, tty, 40, 10)
-	require.Equal(t, "f in 4s:\n  count()\n        4\n", show(all.end))
+	r.resize(9, 5)
+	r.due.Store(true)
+	require.Equal(t, "f in 3s:\n  count()\n        3\n", r.show(r.tables.show))
+	r.resize(40, 10)
+	require.Equal(t, "f in 4s:\n  count()\n        4\n", r.show(r.end))
+}
+
+// TestRedrawIntervals verifies that what the end of the trace has cut off does not take
+// the place of the last whole interval.
+func TestRedrawIntervals(t *testing.T) {
+	r := newRedrawn(t)
+	r.clear = true
+	for range 2 {
+		r.due.Store(true)
+		require.Equal(t, "f in 1s:\n  count()\n        1\n", r.show(r.tables.show))
+	}
+	require.Equal(t, "f in 1s:\n  count()\n        1\n\nf in 1s:\n  count()\n        1\n", r.show(r.end))
 }
 
 func TestTableOptions(t *testing.T) {
