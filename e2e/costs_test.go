@@ -121,7 +121,7 @@ var costs = []cost{
 	{what: "matching, durations", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry, compiler.Fexit}, spec: "vfs_read", measure: compiler.Durations, over: 1340},
 	{what: "matching, changes", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry, compiler.Fexit}, spec: "vfs_read(file->f_pos)", measure: compiler.Changes},
 	{what: "matching, records", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count)"},
-	{what: "counted in a table by a number", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count, count())", over: 204},
+	{what: "counted in a table by a number", attach: compiler.Fentry, empty: []compiler.Kind{compiler.Fentry}, spec: "vfs_read(count, count())", over: 200},
 	{what: "counted in a table by name, with histogram", attach: compiler.Fentry, empty: bothSides, spec: "vfs_read($comm, count(), hist($duration))"},
 	{what: "matching, calls", attach: compiler.Kprobe, empty: []compiler.Kind{compiler.Kprobe}, spec: "vfs_read(count)", measure: compiler.Calls},
 	{what: "whole, records", attach: compiler.Fentry, empty: bothSides, spec: "vfs_read", over: 890},

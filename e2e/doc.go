@@ -5,7 +5,7 @@
 // own process, through the packages compiler and runtime.
 //
 //	go test ./e2e                                       everything on one kernel with short loops, the main job on the others
-//	go test ./e2e -full                                 more kernels; -long: loops at their full length
+//	go test ./e2e -full                                 every test on every kernel, with loops at their full length
 //	go test ./e2e -run 'TestMatrix/6.12'                on one kernel; the lines are in vm.Matrix
 //	go test ./e2e -run 'TestMatrix/newest/traffic'      one script
 //	go test ./e2e -v -run 'TestMatrix/6.12/pairing'     one test in process: cycles, pairing, preemption, sweep, unreadable

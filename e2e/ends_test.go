@@ -29,7 +29,7 @@ var endless = []string{
 
 // testEnds checks that a thread that ends inside a call leaves nothing behind,
 // and that a later call at the same place of a stack is not taken for its call.
-// With -long it kills 200,000 threads, each inside calls of all tracers at once.
+// With -full it kills 200,000 threads, each inside calls of all tracers at once.
 func testEnds(t *testing.T, k *kernel) {
 	each := rounds(500, 2000) // threads of one process
 	killed := rounds(4*each, 200_000)

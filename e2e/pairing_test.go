@@ -17,7 +17,7 @@ import (
 )
 
 // A workload makes calls whose sides can be distinguished. The first three make
-// 200,000 calls together with -long.
+// 200,000 calls together with -full.
 type workload struct {
 	name    string
 	spec    string

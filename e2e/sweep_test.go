@@ -22,7 +22,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-var sweep = flag.Int("sweep", 0, "how many functions of each kernel to try, chosen at random but always the same; 0: 200, or 2000 with -long; -1: all")
+var sweep = flag.Int("sweep", 0, "how many functions of each kernel to try, chosen at random but always the same; 0: 60, or 2000 with -full; -1: all")
 
 // batch is how many functions are loaded at once. They share the maps, which
 // take longer to create than a program.

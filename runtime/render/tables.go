@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/btfdump"
@@ -29,7 +30,7 @@ type textRow struct {
 
 // Table adds the rows as lines in columns.
 func (p *printer) Table(t *runtime.Table) error {
-	text, err := p.tables.text(t, p.look.Width)
+	text, err := p.tables.text(t, p.look.Width, p.until(t.Time))
 	p.text = append(p.text, text...)
 	return err
 }
@@ -70,14 +71,23 @@ func newTablePrinter(o Options) *tablePrinter {
 	return &tablePrinter{values: &compactPrinter{forms: newForms(options), symbols: o.Symbols}, arrange: o.Arrange}
 }
 
+// until returns the time of day of a table, if it is asked for.
+func (p *page) until(at time.Duration) string {
+	if p.look.Time != Wall {
+		return ""
+	}
+	return " until " + string(appendClock(nil, p.wallTime(at)))
+}
+
 // text returns a table for a terminal of width columns, or of any width if that is 0.
-func (p *tablePrinter) text(t *runtime.Table, width int) ([]byte, error) {
+// until is what follows the time that it took.
+func (p *tablePrinter) text(t *runtime.Table, width int, until string) ([]byte, error) {
 	tt, err := p.cells(t, width)
 	if err != nil {
 		return nil, err
 	}
 	var text []byte
-	text = fmt.Appendf(text, "%s in %s:\n", PlainName(t.Label), timeText(float64(t.Time-t.Since)))
+	text = fmt.Appendf(text, "%s in %s%s:\n", PlainName(t.Label), timeText(float64(t.Time-t.Since)), until)
 	return append(tt.append(text, width), '\n'), nil
 }
 

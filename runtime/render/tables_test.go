@@ -332,3 +332,13 @@ func TestBounds(t *testing.T) {
 		require.Equal(t, tc.want, boundsText(hist, runtime.Bucket{From: tc.from, To: tc.to}))
 	}
 }
+
+// TestTableTime verifies that a table has the time of day if it is asked for.
+func TestTableTime(t *testing.T) {
+	table := countTable()
+	table.Time = time.Second
+	for style, want := range map[Clock]string{Mono: `^[^ ]+ in [0-9.]+.?s:\n`, Wall: `^[^ ]+ in [0-9.]+.?s until 00:00:01.000000:\n`} {
+		look := Look{Time: style, wall: func() time.Duration { return 0 }}
+		require.Regexp(t, want, shown(t, Options{Look: look}, table))
+	}
+}
