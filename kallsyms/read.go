@@ -23,7 +23,11 @@ func Read(r io.Reader, keep func(name string) bool) (*Table, error) {
 // readItems reads a table whose items are lines or records.
 func readItems(r io.Reader, keep func(name string) bool, split func(text string, all bool) int, parse func(item string) (Symbol, bool)) (*Table, error) {
 	p := parser{keep: keep, split: split, parse: parse, modules: map[string]uint32{"": 0}, table: &Table{modules: []string{""}}}
-	buf := make([]byte, chunk)
+	size := chunk
+	if left, ok := r.(interface{ Len() int }); ok {
+		size = min(size, left.Len()+1) // a table may be read in many parts
+	}
+	buf := make([]byte, size)
 	used := 0 // bytes at the start of buf, of an incomplete item
 	for {
 		n, end := fill(r, buf[used:])
@@ -40,7 +44,7 @@ func readItems(r io.Reader, keep func(name string) bool, split func(text string,
 		if end != nil {
 			return p.finish(), nil
 		}
-		if used = copy(buf, text[whole:]); used == len(buf) {
+		if used = copy(buf, text[whole:]); used == chunk {
 			return nil, fmt.Errorf("parse symbol table, line %d: longer than %d bytes", p.table.lines+1, chunk)
 		}
 	}

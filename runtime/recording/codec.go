@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"unsafe"
+
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 // codec writes values to a buffer, or reads them from it. One function describes a
@@ -105,13 +107,34 @@ func (c *codec) bytes(p *[]byte) {
 	}
 }
 
-func (c *codec) text(all ...*string) {
+// mostText and mostName are the largest sizes in bytes of a text, such as a spec, and
+// of the name of something in a process, that are accepted. A block of repeats takes
+// little of a file, so that texts of its size would fill the memory.
+const (
+	mostText = 1 << 20
+	mostName = userstack.MostName
+)
+
+var errText = errors.New("a text is longer than any that is recorded")
+
+func (c *codec) text(all ...*string) { c.limited(mostText, all) }
+
+// name is a text that is kept as long as the recording is read.
+func (c *codec) name(all ...*string) { c.limited(mostName, all) }
+
+func (c *codec) limited(most int, all []*string) {
 	for _, p := range all {
 		b := []byte(*p)
 		c.bytes(&b)
-		if c.reading {
-			*p = string(b)
+		if !c.reading {
+			continue
 		}
+		if len(b) > most {
+			c.err, c.buf = errText, nil
+			return
+		}
+		c.take(uintptr(len(b)))
+		*p = string(b)
 	}
 }
 

@@ -72,7 +72,7 @@ type Container struct {
 
 func (c *codec) container(k *Container) {
 	c.uint(&k.Cgroup)
-	c.text(&k.Runtime, &k.ID, &k.Name)
+	c.name(&k.Runtime, &k.ID, &k.Name)
 }
 
 // Frame is a frame of a process, and how it was named.
@@ -88,7 +88,7 @@ func (c *codec) frame(f *Frame) {
 	if c.bytes(&raw); copy(f.Raw[:], raw) != len(f.Raw) {
 		c.fail()
 	}
-	c.text(&f.Symbol, &f.File, &f.BuildID)
+	c.name(&f.Symbol, &f.File, &f.BuildID)
 	number(c, &f.In, &f.Offset, &f.Address)
 }
 

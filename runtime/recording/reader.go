@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,13 +15,13 @@ import (
 type Reader struct {
 	Origin
 	Unit *compiler.Unit // what decodes and shows the records; it cannot be loaded
-	// Symbols, unless nil, is called with all symbols that are known so far, before
-	// the records that refer to them.
-	Symbols func(*kallsyms.Table)
+	// Symbols, unless nil, is called with what finds all symbols that are known so
+	// far, before the records that refer to them.
+	Symbols func(kallsyms.Finder)
 
 	blocks  blocks
 	content []byte // entries of the block that are not read yet
-	lines   []byte // of all symbols
+	symbols symbols
 	ended   bool
 }
 
@@ -117,8 +116,11 @@ func (f *Reader) Next() (Item, error) {
 			return Item{}, f.damaged(err)
 		}
 		if k == symbolsEntry {
-			if err := f.symbols(content); err != nil {
+			if err := f.symbols.add(content); err != nil {
 				return Item{}, f.damaged(err)
+			}
+			if f.Symbols != nil {
+				f.Symbols(&f.symbols)
 			}
 			continue
 		}
@@ -165,22 +167,4 @@ func (f *Reader) item(k kind, content []byte) (item Item, err error) {
 		c.fail()
 	}
 	return item, c.err
-}
-
-// mostSymbols is the largest size of all symbols in bytes that is accepted. Those of a
-// kernel take 10 MB.
-const mostSymbols = 64 << 20
-
-func (f *Reader) symbols(lines []byte) error {
-	if f.lines = append(f.lines, lines...); len(f.lines) > mostSymbols {
-		return errContent
-	}
-	table, err := kallsyms.Read(bytes.NewReader(f.lines), nil)
-	if err != nil {
-		return err
-	}
-	if f.Symbols != nil {
-		f.Symbols(table)
-	}
-	return nil
 }

@@ -3,7 +3,10 @@ package recording
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -13,6 +16,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/cgroup"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 // TestPart verifies that values look the same by the types of a recording, and that
@@ -108,6 +113,95 @@ func TestMemory(t *testing.T) {
 	each(c, &list, func(*[1 << 10]byte) { c.buf = c.buf[1:] })
 	require.ErrorIs(t, c.err, errContent)
 	require.LessOrEqual(t, len(list), mostTaken>>10)
+}
+
+// TestLimitedTexts verifies that a text that is too long is refused, and that what is
+// kept of texts is bounded.
+func TestLimitedTexts(t *testing.T) {
+	long := strings.Repeat("x", mostName+1)
+	for _, k := range []Container{
+		{Container: cgroup.Container{Runtime: long}}, {Container: cgroup.Container{ID: long}}, {Container: cgroup.Container{Name: long}},
+	} {
+		w := &codec{}
+		w.container(&k)
+		r := &codec{buf: w.buf, reading: true}
+		r.container(new(Container))
+		require.ErrorIs(t, r.err, errText)
+	}
+	for _, f := range []Frame{{Frame: userstack.Frame{Symbol: long}}, {Frame: userstack.Frame{File: long}}, {Frame: userstack.Frame{BuildID: long}}} {
+		w := &codec{}
+		w.frame(&f)
+		r := &codec{buf: w.buf, reading: true}
+		r.frame(new(Frame))
+		require.ErrorIs(t, r.err, errText)
+	}
+	w := &codec{}
+	w.origin(&Origin{Specs: []string{strings.Repeat("x", mostText+1)}})
+	r := &codec{buf: w.buf, reading: true}
+	r.origin(new(Origin))
+	require.ErrorIs(t, r.err, errText)
+
+	var containers Containers
+	name := strings.Repeat("x", mostName)
+	most := mostTexts / mostName
+	for id := range uint64(most + 1) {
+		containers.Add(Container{id, cgroup.Container{Name: name}})
+		require.LessOrEqual(t, containers.size, mostTexts)
+	}
+	require.Equal(t, 1, len(containers.known), "the others are forgotten")
+}
+
+// TestSymbols verifies that lines that no recorder writes are refused.
+func TestSymbols(t *testing.T) {
+	var s symbols
+	require.NoError(t, s.add([]byte("ffffffff81000000 T a\n")))
+	require.ErrorIs(t, s.add([]byte("ffffffff81000000 T a")), errContent)
+	s = symbols{}
+	require.EqualError(t, s.add([]byte("a\n")), `parse symbol table, line 1: "a" is not an address, a type, a name and a module`)
+	require.ErrorIs(t, s.add(bytes.Repeat([]byte("\n"), mostSymbols+1)), errContent)
+}
+
+// TestSymbolsInParts verifies that symbols that come in any order, a few at a time, are
+// found as in the table that they are from, and that each line is parsed a few times.
+func TestSymbolsInParts(t *testing.T) {
+	var lines []byte
+	for i := range uint64(3000) {
+		at := 0xffffffff81000000 + i*64
+		module := []string{"", "\t[mod]", "\t[two]"}[i/1000]
+		switch {
+		case i%7 == 0:
+			lines = fmt.Appendf(lines, "%016x T alias%d%s\n", at, i, module)
+		case i == 999:
+			lines = fmt.Appendf(lines, "%016x T _etext\n", at)
+			continue
+		}
+		lines = fmt.Appendf(lines, "%016x T f%d%s\n", at, i%100, module)
+	}
+	whole, err := kallsyms.Read(bytes.NewReader(lines), nil)
+	require.NoError(t, err)
+	n := newNames(whole, "amd64")
+	var s symbols
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var known []uint64
+	for range 4000 {
+		addr := 0xffffffff81000000 - 64 + rnd.Uint64N(3002*64)
+		known = append(known, addr)
+		if n.in(binary.LittleEndian.AppendUint64(nil, addr)); len(n.lines) > 0 {
+			require.NoError(t, s.add(n.lines))
+			n.lines = n.lines[:0]
+		}
+	}
+	for _, addr := range known {
+		want, wantOff, wantOK := whole.At(addr)
+		got, off, ok := s.At(addr)
+		require.Equal(t, wantOK, ok, "%#x", addr)
+		require.Equal(t, want, got)
+		require.Equal(t, wantOff, off)
+		require.Equal(t, whole.Size(want), s.Size(got), "%#x", addr)
+	}
+	require.Subset(t, whole.Lookup("f7"), s.Lookup("f7"))
+	require.LessOrEqual(t, s.parsed, 12*len(s.lines))
+	require.LessOrEqual(t, len(s.parts), 12)
 }
 
 // discard counts what is written.

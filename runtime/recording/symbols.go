@@ -115,3 +115,68 @@ func (n *names) places(unit *compiler.Unit) {
 		}
 	}
 }
+
+// mostSymbols is the largest size of all symbols in bytes that is accepted. Those of a
+// kernel take 10 MB.
+const mostSymbols = 64 << 20
+
+// symbols are those that a reader knows, in parts. Each part has more than twice the
+// lines of all that follow it, so that there are few, and a line is parsed again only when
+// its part has become twice as large.
+type symbols struct {
+	lines  []byte // of /proc/kallsyms
+	parts  []symbolPart
+	parsed int // bytes of lines, some of them repeatedly
+}
+
+// symbolPart has the lines from an offset until the next part.
+type symbolPart struct {
+	from  int
+	table *kallsyms.Table
+}
+
+// add adds lines. That of a symbol comes with the mark of its end.
+func (s *symbols) add(lines []byte) error {
+	from, parts := len(s.lines), s.parts
+	if s.lines = append(s.lines, lines...); len(s.lines) > mostSymbols || !bytes.HasSuffix(lines, []byte("\n")) {
+		return errContent
+	}
+	for n := len(parts); n > 0 && from-parts[n-1].from <= 2*(len(s.lines)-from); n-- {
+		from, parts = parts[n-1].from, parts[:n-1]
+	}
+	s.parsed += len(s.lines) - from
+	table, err := kallsyms.Read(bytes.NewReader(s.lines[from:]), nil)
+	if err == nil {
+		s.parts = append(parts, symbolPart{from, table})
+	}
+	return err
+}
+
+// At returns the symbol that contains an address, and the offset in it. In other parts
+// than its own an earlier one may seem to reach so far: the nearest is meant.
+func (s *symbols) At(addr uint64) (found kallsyms.Symbol, offset uint64, ok bool) {
+	for _, p := range s.parts {
+		if other, off, there := p.table.At(addr); there && (!ok || off < offset) {
+			found, offset, ok = other, off, true
+		}
+	}
+	return found, offset, ok
+}
+
+// Size returns the number of bytes of a symbol, or 0 if it is not known.
+func (s *symbols) Size(of kallsyms.Symbol) uint64 {
+	for _, p := range s.parts {
+		if _, offset, ok := p.table.At(of.Addr); ok && offset == 0 {
+			return p.table.Size(of)
+		}
+	}
+	return 0
+}
+
+// Lookup returns all symbols with exactly this name.
+func (s *symbols) Lookup(name string) (all []kallsyms.Symbol) {
+	for _, p := range s.parts {
+		all = append(all, p.table.Lookup(name)...)
+	}
+	return all
+}

@@ -11,19 +11,26 @@ type Key struct {
 // a Named takes the names from there: of a process that is on another machine.
 type Named struct {
 	frames map[Key]Frame
+	size   int // of the texts of all that were added, in bytes
 }
 
-// mostNamed is the number of frames that are remembered. After that, all are
-// forgotten: by who writes a recording and by who reads it, at the same frame.
-const mostNamed = 1 << 16
+// mostNamed is the number of frames that are remembered, and mostTexts the size of their
+// texts in bytes. After that, all are forgotten: by who writes a recording and by who
+// reads it, at the same frame.
+const (
+	mostNamed = 1 << 16
+	mostTexts = 64 << 20
+)
 
 // Add remembers a frame, and reports whether that is new.
 func (n *Named) Add(k Key, f Frame) bool {
 	if known, ok := n.frames[k]; ok && known == f {
 		return false
 	}
-	if len(n.frames) >= mostNamed {
+	size := len(f.Symbol) + len(f.File) + len(f.BuildID)
+	if n.size += size; len(n.frames) >= mostNamed || n.size > mostTexts {
 		clear(n.frames)
+		n.size = size
 	}
 	if n.frames == nil {
 		n.frames = map[Key]Frame{}

@@ -96,18 +96,28 @@ func (s *Stacks) frame(k *Key, when time.Duration) (Frame, bool) {
 			return f, true
 		}
 	}
+	var f Frame
 	number := binary.NativeEndian.Uint64(k.Raw[24:])
 	switch binary.NativeEndian.Uint32(k.Raw[:]) {
 	case validID:
 		if int64(number) < 0 { // no address of a file: the kernel names the mapping that follows it
 			return Frame{}, false
 		}
-		return s.byBuildID(k.PID, string(k.Raw[4:24]), number, when, k.Caller), true
+		f = s.byBuildID(k.PID, string(k.Raw[4:24]), number, when, k.Caller)
 	case addressOnly:
-		return s.byAddress(k.PID, number, when, k.Caller), true
+		f = s.byAddress(k.PID, number, when, k.Caller)
+	default:
+		return Frame{}, false
 	}
-	return Frame{}, false
+	f.Symbol, f.File = cut(f.Symbol), cut(f.File)
+	return f, true
 }
+
+// MostName is the largest size in bytes of a text of a [Frame]. Of longer ones, which
+// any process can have, only the beginning is known.
+const MostName = 4 << 10
+
+func cut(name string) string { return name[:min(len(name), MostName)] }
 
 // mostNone bounds what is remembered of files that were not found.
 const mostNone = 10_000

@@ -169,6 +169,27 @@ func inode(t *testing.T, path string) uint64 {
 	return st.Ino
 }
 
+// TestLongNames verifies that a process cannot make what is kept of its names large.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("f", MostName+20)
+	proc := process(t, 7, "")
+	path := proc + "/7/root/bin/x"
+	image{buildIDText, elf.SHT_SYMTAB, []elf.Symbol{function(long, 0x401100, 0x40)}}.write(t, path)
+	addProcess(t, proc, 7, fmt.Sprintf("00401000-00402000 r-xp 00001000 08:01 %d /bin/x\n7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0 [%s]\n", inode(t, path), long))
+	frames := New(proc).Frames(7, raw("", 0x401110, "", 0x7ffe00000020), later)
+	require.Equal(t, long[:MostName], frames[0].Symbol)
+	require.Equal(t, "["+long[:MostName-1], frames[1].File)
+
+	var named Named
+	for pid := range uint32(mostTexts/MostName + 1) {
+		require.True(t, named.Add(Key{PID: pid}, Frame{Symbol: "earlier"}))
+		require.True(t, named.Add(Key{PID: pid}, Frame{Symbol: long[:MostName]}))
+		require.False(t, named.Add(Key{PID: pid}, Frame{Symbol: long[:MostName]}))
+		require.LessOrEqual(t, named.size, mostTexts)
+	}
+	require.Less(t, len(named.frames), 100, "the others are forgotten")
+}
+
 // A process that has gone is known by the build IDs of others; an address in it
 // means nothing any more.
 func TestGone(t *testing.T) {

@@ -125,12 +125,12 @@ func (p *player) open(look render.Look) (err error) {
 	}
 	looks.Stacks = userstack.New("")
 	looks.Stacks.Named = &p.named
-	p.r.Symbols = func(t *kallsyms.Table) { names.Set(t) }
+	p.r.Symbols = names.Set
 	if !p.o.NoSymbols {
 		pointers := render.NewPointerNamesOf(p.r.Arch, func() (kallsyms.Finder, error) { return nil, kallsyms.ErrHidden })
 		pointers.Wait()
 		looks.Pointers = pointers
-		p.r.Symbols = func(t *kallsyms.Table) {
+		p.r.Symbols = func(t kallsyms.Finder) {
 			names.Set(t)
 			pointers.Set(t)
 		}
