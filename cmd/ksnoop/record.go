@@ -67,7 +67,7 @@ func fileSize(text string) (uint64, error) {
 }
 
 func replayCommand(e *environment) *cli.Command {
-	o := &replay.Options{Version: buildVersion(), Format: render.Formats[0]}
+	o := &replay.Options{Format: render.Formats[0]}
 	o.Values.Indent = " "
 	moment := func(option string) func(text string) (replay.Moment, error) {
 		return func(text string) (replay.Moment, error) { return replay.ParseMoment(option, text) }

@@ -222,6 +222,9 @@ func randomTable(unit *compiler.Unit, l *compiler.TableLayout, rnd *rand.Rand) *
 	return table
 }
 
+// recordedVersion is the version of the ksnoop that recorded, which need not be this one.
+const recordedVersion = "1"
+
 var recordedSystem = runtime.System{Kernel: "6.12.0-test", Host: "h", Boot: "b"}
 
 // began is the clock pair at the beginning.
@@ -230,7 +233,7 @@ var began = recording.Clock{Mono: time.Second, Offset: 1_700_000_000e9}
 // traced returns what trace prints of a run.
 func (r *traceRun) traced(t testing.TB, o render.Options) string {
 	offset := began.Offset
-	o.Version, o.System, o.Wall = buildVersion(), &recordedSystem, func() time.Duration { return offset }
+	o.Version, o.System, o.Wall = recordedVersion, &recordedSystem, func() time.Duration { return offset }
 	table := func() (kallsyms.Finder, error) { return symbolTable(t).Finder() }
 	o.Symbols = render.NewSymbols(table, func(err error) { t.Error(err) })
 	o.Stacks = userstack.New("")
@@ -272,7 +275,7 @@ func (r *traceRun) traced(t testing.TB, o render.Options) string {
 
 // record writes a recording of a run, with blocks of a few records each.
 func (r *traceRun) record(t testing.TB, to io.Writer, symbols kallsyms.Finder) {
-	from := recording.Origin{Version: "1", System: recordedSystem, Arch: "amd64", Specs: []string{"vfs_read"}, Clock: began}
+	from := recording.Origin{Version: recordedVersion, System: recordedSystem, Arch: "amd64", Specs: []string{"vfs_read"}, Clock: began}
 	w, err := recording.NewWriter(to, r.unit, from, symbols)
 	require.NoError(t, err)
 	var tables []*runtime.Table

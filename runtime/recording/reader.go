@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -96,11 +97,12 @@ func (f *Reader) entry() (kind, []byte, error) {
 }
 
 // Next returns the next item. After the last one it returns io.EOF, or an error that
-// says why there are no more: [ErrNoEnd], or a [*DamageError].
+// says why there are no more: [ErrNoEnd], a [*DamageError], or that something follows
+// the end.
 func (f *Reader) Next() (Item, error) {
 	for {
 		if f.ended {
-			return Item{}, io.EOF
+			return Item{}, f.rest()
 		}
 		if len(f.content) == 0 {
 			var err error
@@ -130,6 +132,15 @@ func (f *Reader) Next() (Item, error) {
 		}
 		return item, nil
 	}
+}
+
+// rest returns io.EOF, or an error if something follows the end of the recording.
+func (f *Reader) rest() error {
+	n, err := io.Copy(io.Discard, f.blocks.r)
+	if err == nil && n > 0 {
+		return fmt.Errorf("the recording ends at byte %d, and %d bytes that follow are not read: if files were joined, replay each by its name", f.blocks.at, n)
+	}
+	return cmp.Or(err, io.EOF)
 }
 
 func (f *Reader) item(k kind, content []byte) (item Item, err error) {

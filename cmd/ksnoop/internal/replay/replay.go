@@ -38,7 +38,6 @@ type Options struct {
 	Arrange   render.Arrangement
 	NoSymbols bool // pointers inside values are shown without names
 	Summary   bool
-	Version   string // version of ksnoop
 	Verbose   bool
 }
 
@@ -120,7 +119,7 @@ func (p *player) open(look render.Look) (err error) {
 	names := new(render.Symbols)
 	names.Set(nil)
 	looks := render.Options{
-		Format: p.o.Format, Values: p.o.Values, Look: look, Symbols: names, Version: p.o.Version, Arrange: p.o.Arrange,
+		Format: p.o.Format, Values: p.o.Values, Look: look, Symbols: names, Version: p.r.Version, Arrange: p.o.Arrange,
 		System: &p.r.System, Containers: &p.containers, Wall: func() time.Duration { return p.clock.Offset },
 	}
 	looks.Stacks = userstack.New("")
