@@ -11,6 +11,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/runtime/recording"
 )
 
 // FileOptions selects where Record writes.
@@ -57,11 +58,57 @@ func (f *recordFile) checkRotate() error {
 	return nil
 }
 
+// BytesOfMagic returns how many bytes a regular file has of those that a recording begins
+// with, or -1 if it begins otherwise.
+func BytesOfMagic(name string) (int, error) {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return -1, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	head := make([]byte, len(recording.Magic))
+	if n, _ := io.ReadFull(f, head); string(head[:n]) == recording.Magic[:n] {
+		return n, nil
+	}
+	return -1, nil
+}
+
+// numbered returns the name of the file that is the n-th one before the current one.
+func (f *recordFile) numbered(n int) string {
+	if n == 0 {
+		return f.Name
+	}
+	return fmt.Sprintf("%s.%d", f.Name, n)
+}
+
+// removeEarlier removes the numbered files of a recording that had the same name: they
+// would look like parts of this one.
+func (f *recordFile) removeEarlier() error {
+	for n := 1; f.Rotate > 0; n++ {
+		name := f.numbered(n)
+		if of, _ := BytesOfMagic(name); of != len(recording.Magic) {
+			return nil
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // create creates the file, unless it is standard output. Only its owner may read it, as
 // it has memory of the kernel.
 func (f *recordFile) create() (err error) {
 	if f.Name == "-" {
 		return nil
+	}
+	if f.part == 0 {
+		if err := f.removeEarlier(); err != nil {
+			return err
+		}
 	}
 	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return err
@@ -78,14 +125,8 @@ func (f *recordFile) rotate() error {
 	if err := f.file.Close(); err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
-	name := func(n int) string {
-		if n == 0 {
-			return f.Name
-		}
-		return fmt.Sprintf("%s.%d", f.Name, n)
-	}
 	for n := f.Keep; n > 0; n-- {
-		if err := os.Rename(name(n-1), name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -47,6 +47,36 @@ func TestRotate(t *testing.T) {
 	require.EqualError(t, err, "--rotate renames files, and /dev/null is not a regular one: name another file")
 }
 
+// TestRotateAgain verifies that the numbered files of an earlier recording go when another
+// one begins, and that no other file does.
+func TestRotateAgain(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	write := func(suffix, text string) { require.NoError(t, os.WriteFile(name+suffix, []byte(text), 0o600)) }
+	for _, suffix := range []string{"", ".1", ".2", ".3", ".5"} {
+		write(suffix, recording.Magic+"\x01")
+	}
+	write(".4", "a text")
+	f, err := openFile(&FileOptions{Name: name}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	require.NoError(t, f.Close())
+	require.FileExists(t, name+".1", "this one has one file")
+	f, err = openFile(&FileOptions{Name: name, Rotate: 10, Keep: 2}, &term.Streams{})
+	require.NoError(t, err)
+	require.FileExists(t, name+".1", "until the specs are known to be right")
+	require.NoError(t, f.create())
+	for suffix, there := range map[string]bool{"": true, ".1": false, ".2": false, ".3": false, ".4": true, ".5": true} {
+		_, err := os.Stat(name + suffix)
+		require.Equal(t, there, err == nil, suffix)
+	}
+	require.NoError(t, f.rotate())
+	require.FileExists(t, name+".1")
+	require.NoError(t, f.rotate())
+	require.FileExists(t, name+".2", "parts of this one stay")
+	require.NoError(t, f.Close())
+}
+
 // TestRecordToStdout verifies that a recording may go to standard output, and does not
 // pass the filter for terminals.
 func TestRecordToStdout(t *testing.T) {
