@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
@@ -38,6 +40,9 @@ A file of ksnoop record is described: where, when and of what it was recorded.`,
 			fileFlag(&o.Specs), typesFlag(&o.Kernel.Types), listingFlag(&o.Format), colorFlag(&o.Color)),
 		Action: func(c *cli.Context) error {
 			words := allWords(c)
+			if slices.Contains(words, "-") {
+				return exit.Usagef("info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE")
+			}
 			for len(words) > 0 && replay.IsRecording(words[0]) {
 				if err := replay.Info(words[0], o.Format, e.Out); err != nil {
 					return err

@@ -274,8 +274,16 @@ func TestInfoOfRecording(t *testing.T) {
   began    2023-11-14T22:13:21Z
   lasted   2s
   records  300: \d+ of vfs_read \(entry\), .*
-  lost     \d+
+  losses   \d+ lost, \d+ without room, \d+ unreadable, 0 unpaired, \d+ missed( \(the kernel does not count all\))?
 $`, stdout)
+	var lost, unreadable, missed uint64
+	for _, n := range run.counts.Events {
+		lost, unreadable = lost+n.Lost, unreadable+n.Unreadable
+	}
+	for _, m := range run.counts.Missed {
+		missed += m.N
+	}
+	require.Contains(t, stdout, fmt.Sprintf("losses   %d lost, 0 without room, %d unreadable, 0 unpaired, %d missed", lost, unreadable, missed))
 	cut := filepath.Join(dir, "cut")
 	require.NoError(t, os.WriteFile(cut, file.Bytes()[:file.Len()-5], 0o644))
 	schema := fixture.Schema(t, "info")
@@ -284,6 +292,7 @@ $`, stdout)
 		status     int
 	}{
 		{path, `"realtime":1700000000000000000,"begin":1000000000,"end":3000000000,"specs":["vfs_read"],"events":[{"func":"vfs_read","kind":"entry","records":`, 0},
+		{path, fmt.Sprintf(`"lost":%d,"losses":{"lost":%[1]d,"noroom":0,"unreadable":%d,"unpaired":0,"missed":%d,`, lost, unreadable, missed), 0},
 		{cut, `"damage":"the recording is damaged at byte `, 1},
 	} {
 		status, stdout, stderr := runLine("info", "-o", "json", tc.path)
@@ -292,6 +301,19 @@ $`, stdout)
 		require.Equal(t, tc.status == 0, strings.Contains(stdout, `"lost":`))
 		require.NoError(t, schema.Lines(stdout))
 	}
+	for n, want := range map[int]string{
+		0: "it is empty: nothing was recorded, or its file system was full", 5: "it ends after 5 bytes, before its first block",
+		15: "it ends after 15 bytes, before its first block", 16: "the recording is damaged at byte 16, and cannot be read from there on: the file ends in the middle of a block",
+	} {
+		t.Chdir(dir)
+		require.NoError(t, os.WriteFile("tr", file.Bytes()[:n], 0o644))
+		status, _, stderr = runLine("info", "tr")
+		require.Equal(t, 1, status)
+		require.Equal(t, "ksnoop: read tr: "+want+"\n", stderr)
+	}
+	status, _, stderr = runLine("info", "-")
+	require.Equal(t, 2, status)
+	require.Equal(t, "ksnoop: info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE\n", stderr)
 	status, _, stderr = runLine("info", path, "--file", "/nosuch")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "/nosuch")

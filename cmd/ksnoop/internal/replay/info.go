@@ -6,30 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// IsRecording reports whether a file is a recording, of any version.
+// IsRecording reports whether a file is a recording, of any version, or the beginning of
+// one, or perhaps one that this user may not read.
 func IsRecording(name string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	head := make([]byte, len(recording.Magic))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == recording.Magic
+	n, err := run.BytesOfMagic(name)
+	return n >= 0 || errors.Is(err, fs.ErrPermission)
 }
 
 // Info prints where, when and of what a recording was made, and what is in it. It does
@@ -102,13 +96,42 @@ func (c *contents) read() error {
 	}
 }
 
-// lost returns how many events are not there for want of room, which is only known at
-// the end.
-func (c *contents) lost() (n uint64) {
+// losses are what is not there, and why. They are only known at the end of a recording.
+type losses struct {
+	Lost       uint64 `json:"lost"`
+	NoRoom     uint64 `json:"noroom"`
+	Unreadable uint64 `json:"unreadable"`
+	Unpaired   uint64 `json:"unpaired"`
+	Missed     uint64 `json:"missed"`
+	Uncounted  bool   `json:"uncounted,omitempty"` // more may have been missed
+	Unfollowed uint64 `json:"unfollowed"`
+}
+
+func (c *contents) losses() *losses {
+	l := &losses{Unfollowed: c.end.Unfollowed}
 	for i := range c.end.Events {
-		n += c.end.Events[i].Lost + c.end.Events[i].NoRoom
+		n := &c.end.Events[i].Counters
+		l.Lost += n.Lost
+		l.NoRoom += n.NoRoom
+		l.Unreadable += n.Unreadable
+		l.Unpaired += n.Unpaired
 	}
-	return n
+	for i := range c.end.Missed {
+		l.Missed += c.end.Missed[i].N
+		l.Uncounted = l.Uncounted || c.end.Missed[i].Uncounted
+	}
+	return l
+}
+
+func (l *losses) String() string {
+	text := fmt.Sprintf("%d lost, %d without room, %d unreadable, %d unpaired, %d missed", l.Lost, l.NoRoom, l.Unreadable, l.Unpaired, l.Missed)
+	if l.Uncounted {
+		text += " (the kernel does not count all)"
+	}
+	if l.Unfollowed > 0 {
+		text += fmt.Sprintf(", %d processes not followed", l.Unfollowed)
+	}
+	return text
 }
 
 // kinds calls f with each event that has records.
@@ -140,7 +163,7 @@ func (c *contents) text(name string) []byte {
 		line("tables", "%d", c.tables)
 	}
 	if c.end != nil {
-		line("lost", "%d", c.lost())
+		line("losses", "%s", c.losses())
 	}
 	if c.next || c.Part > 0 {
 		line("part", "%d%s", c.Part, map[bool]string{true: ", another one follows"}[c.next])
@@ -166,6 +189,7 @@ type (
 		Events   []recordedEvent      `json:"events"`
 		Tables   uint64               `json:"tables"`
 		Lost     *uint64              `json:"lost,omitempty"`
+		Losses   *losses              `json:"losses,omitempty"`
 		Part     int                  `json:"part"`
 		Next     bool                 `json:"next"`
 		Damage   btfdump.JSONString   `json:"damage,omitempty"`
@@ -191,8 +215,9 @@ func (c *contents) json(name string, damage error) []byte {
 		l.Events = append(l.Events, recordedEvent{btfdump.JSONString(render.FunctionName(ev.Probe.Func)), ev.Kind.String(), n})
 	})
 	if c.end != nil {
-		n := c.lost()
-		l.Lost = &n
+		l.Losses = c.losses()
+		lost := l.Losses.Lost + l.Losses.NoRoom
+		l.Lost = &lost
 	}
 	if damage != nil {
 		l.Damage = btfdump.JSONString(damage.Error())

@@ -23,7 +23,7 @@ func LostQuotes(specs []string, file string) error {
 	}
 	remains := ""
 	for _, s := range specs {
-		if strings.HasSuffix(s, "-") || isOpen(s) {
+		if strings.HasSuffix(s, "-") && s != "-" || isOpen(s) { // - alone is a file
 			remains = s
 		}
 	}
