@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -28,7 +29,7 @@ import (
 // Options selects what of a recording is shown, and how.
 type Options struct {
 	File      string   // - is standard input
-	From, To  Moment   // unless zero
+	From, To  Moment   // unless they have no text
 	Funcs     []string // globs of functions, or none for all
 	Cond      string   // over recorded values, with its if; or ""
 	Format    string   // one of render.Formats
@@ -63,9 +64,14 @@ func Replay(o *Options, s *term.Streams) error {
 	if o.Verbose {
 		describe(&r.Origin, s.Err)
 	}
-	p := &player{o: o, streams: s, r: r, name: name}
+	p := &player{o: o, streams: s, r: r, name: name, to: math.MaxInt64}
 	p.clock = r.Clock
-	p.from, p.to = o.From.after(r.Clock.Mono), o.To.after(r.Clock.Mono)
+	if p.from = o.From.after(r.Clock.Mono); o.To.Text != "" {
+		p.to = o.To.after(r.Clock.Mono)
+	}
+	if p.from > p.to {
+		return exit.Usagef("--from is %s, and --to is %s, which is earlier: exchange them", o.From.Text, o.To.Text)
+	}
 	if err := p.open(look); err != nil {
 		return err
 	}
@@ -91,7 +97,7 @@ type player struct {
 	out     render.Printer
 	clock   recording.Clock // the pair that is valid now
 	from    time.Duration
-	to      time.Duration // 0 for the end
+	to      time.Duration
 	ev      runtime.Event
 	named   userstack.Named
 	filter  *filter // or nil
@@ -199,7 +205,7 @@ func (p *player) item(item *recording.Item) error {
 	return nil
 }
 
-func (p *player) within(at time.Duration) bool { return at >= p.from && (p.to == 0 || at <= p.to) }
+func (p *player) within(at time.Duration) bool { return at >= p.from && at <= p.to }
 
 func (p *player) record(rec []byte) error {
 	if err := p.ev.Decode(p.r.Unit, rec); err != nil {
@@ -262,24 +268,25 @@ func (p *player) end(counts runtime.SessionCounts) {
 type Moment struct {
 	At    time.Duration
 	Since bool
+	Text  string // as given, or ""
 }
 
 // ParseMoment parses the value of --from or --to.
 func ParseMoment(option, text string) (Moment, error) {
-	if at, err := time.ParseDuration(text + "ns"); err == nil && at > 0 && !strings.ContainsAny(text, ".") {
-		return Moment{At: at}, nil
+	if at, err := time.ParseDuration(text + "ns"); err == nil && at >= 0 && !strings.ContainsAny(text, ".") {
+		return Moment{At: at, Text: text}, nil
 	}
 	at, err := time.ParseDuration(text)
-	if err != nil || at <= 0 {
+	if err != nil || at < 0 {
 		return Moment{}, exit.Usagef("--%s is %q: it must be a time as in the column TIME, in ns, or since the beginning of the recording, such as 1.5s", option, text)
 	}
-	return Moment{At: at, Since: true}, nil
+	return Moment{At: at, Since: true, Text: text}, nil
 }
 
 // after returns the moment by CLOCK_MONOTONIC.
 func (m Moment) after(begin time.Duration) time.Duration {
 	if m.Since {
-		return begin + m.At
+		return begin + min(m.At, math.MaxInt64-begin)
 	}
 	return m.At
 }
