@@ -86,7 +86,7 @@ func replayCommand(e *environment) *cli.Command {
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
 			operands := allWords(c)
-			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !strings.HasPrefix(operands[1], "if ") {
+			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !isCondition(operands[1]) {
 				return exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(operands))
 			}
 			o.Cond = strings.Join(operands[1:], "")
@@ -102,4 +102,10 @@ func replayCommand(e *environment) *cli.Command {
 			return replay.Replay(o, &e.Streams)
 		},
 	}
+}
+
+// isCondition reports whether an operand is a condition, and not the name of a file.
+func isCondition(word string) bool {
+	rest, ok := strings.CutPrefix(word, "if")
+	return ok && rest != "" && strings.ContainsAny(rest[:1], " \t\n(!$")
 }

@@ -3,21 +3,15 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
-	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/resolve"
-	"github.com/ksnoop/ksnoop/runtime"
-	"github.com/ksnoop/ksnoop/runtime/recording"
 	"github.com/ksnoop/ksnoop/runtime/render"
 	"github.com/stretchr/testify/require"
 )
@@ -180,89 +174,6 @@ func TestDamagedRecording(t *testing.T) {
 				require.Equal(t, want, strings.Count(stdout, `{"type":"event"`), "of the blocks before")
 			}
 		})
-	}
-}
-
-// TestReplayCondition verifies that replay shows the events and rows for which a
-// condition over recorded values holds.
-func TestReplayCondition(t *testing.T) {
-	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, file, file->flags, $cgroup, return)", "vfs_open(file->pos, path:ustring, path)")
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
-	require.NoError(t, err)
-	rnd := rand.New(rand.NewPCG(7, 8))
-	var shown []*runtime.Event
-	for i := range 400 {
-		rec := randomRecord(unit, rnd.IntN(len(unit.Events)), rnd, time.Duration(i+1)*time.Millisecond)
-		require.NoError(t, w.Record(rec))
-		ev := new(runtime.Event)
-		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
-		shown = append(shown, ev)
-	}
-	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
-	value := func(ev *runtime.Event, name string) *runtime.Value {
-		i := slices.IndexFunc(ev.Values, func(v runtime.Value) bool { return v.Name == name })
-		if i < 0 || ev.Values[i].Fault == compiler.ValueFault || ev.Values[i].Pointee == nil && ev.Values[i].Fault != compiler.NoFault {
-			return nil
-		}
-		return &ev.Values[i]
-	}
-	for _, tc := range []struct {
-		cond string
-		want func(ev *runtime.Event) bool
-	}{
-		{"if count > 100", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() > 100 }},
-		{"if !(count > 100)", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() <= 100 }},
-		{"if return < 0", func(ev *runtime.Event) bool { v := value(ev, "return"); return v != nil && v.Int64() < 0 }},
-		{"if return == -ENOENT || count == 0", func(ev *runtime.Event) bool {
-			r, c := value(ev, "return"), value(ev, "count")
-			return r != nil && (r.Int64() == -2 || c != nil && c.Uint64() == 0)
-		}},
-		{"if file == NULL", func(ev *runtime.Event) bool { v := value(ev, "file"); return v != nil && v.Addr == 0 }},
-		{`if path == "a text"`, func(ev *runtime.Event) bool {
-			v := value(ev, "path")
-			return v != nil && v.Fault == compiler.NoFault && v.Text != compiler.NoText && string(bytes.SplitN(v.Data, []byte{0}, 2)[0]) == "a text"
-		}},
-		{`if $comm ~ "ca*"`, func(*runtime.Event) bool { return true }},
-		{`if $comm != "cat"`, func(*runtime.Event) bool { return false }},
-		{"if $pid < 300 && $tid != 77777777", func(ev *runtime.Event) bool { return ev.PID < 300 }},
-	} {
-		t.Run(tc.cond, func(t *testing.T) {
-			status, stdout, stderr := runLine("replay", "-o", "json", path, tc.cond)
-			require.Zero(t, status, stderr)
-			want := 0
-			for _, ev := range shown {
-				if tc.want(ev) {
-					want++
-				}
-			}
-			require.Equal(t, want, strings.Count(stdout, `{"type":"event"`))
-		})
-	}
-}
-
-// TestReplayConditionErrors verifies that a condition that cannot be asked is refused
-// with its reason.
-func TestReplayConditionErrors(t *testing.T) {
-	run := traceRuns(t)[0]
-	var file bytes.Buffer
-	run.record(t, &file, nil)
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
-	for _, tc := range []struct{ cond, want string }{
-		{"if cuont > 1", "no record has 'cuont'\n  if cuont > 1\n     ^^^^^\n  did you mean 'count'?"},
-		{"if $uid > 1 && nothing == 2", "no record has 'nothing'\n  if $uid > 1 && nothing == 2\n                 ^^^^^^^\n  a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"},
-		{"if $pid == $tid", "a recorded value is compared with a constant, and '$tid' is none\n  if $pid == $tid\n             ^^^^"},
-		{"if $pid == \"cat\"", "'$pid' is u32, which is not compared with a string"},
-		{"if ", "a condition is missing after 'if'"},
-		{"iffy", "replay takes one file of ksnoop record, not 2: as in ksnoop replay FILE 'if count > 4k'"},
-	} {
-		status, stdout, stderr := runLine("replay", path, tc.cond)
-		require.Equal(t, 2, status)
-		require.Empty(t, stdout)
-		require.Contains(t, stderr, tc.want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // filter is a condition over values that were recorded. Values are those of its text:
@@ -19,20 +20,29 @@ type filter struct {
 	arch  *compiler.Arch
 	bound map[*compiler.EventType]test
 	names []string // of all values that could be asked for
-	known map[*spec.Item]bool
+	all   []*predicate
+	in    render.Containers // of cgroups
+}
+
+// predicate is one of a condition.
+type predicate struct {
+	item *spec.Item
+	fits bool  // a value of an event at least
+	err  error // why it does not fit the first value of its name that it does not fit
 }
 
 // test decides about values in the order of those that it was bound to, of an event or,
 // if that is nil, of the key of a row. ok is false if a value could not be read.
 type test func(values []runtime.Value, ev *runtime.Event) (holds, ok bool)
 
-// newFilter binds a condition to all events and tables of a unit.
-func newFilter(trace *spec.Trace, unit *compiler.Unit, arch *compiler.Arch) (*filter, error) {
-	f := &filter{trace: trace, arch: arch, bound: map[*compiler.EventType]test{}, known: map[*spec.Item]bool{}}
-	for _, ev := range unit.Events {
-		values := slices.Concat(ev.Items, ofHeader)
-		if ev.Probe.Measure != compiler.NoMeasure {
-			values = ev.Probe.Key
+// newFilter binds a condition to events, each with records or the rows of a table.
+func newFilter(trace *spec.Trace, events []*compiler.EventType, arch *compiler.Arch, in render.Containers) (*filter, error) {
+	f := &filter{trace: trace, arch: arch, bound: map[*compiler.EventType]test{}, in: in}
+	records := false
+	for _, ev := range events {
+		values := ev.Probe.Key
+		if ev.Probe.Measure == compiler.NoMeasure {
+			values, records = slices.Concat(ev.Items, ofHeader), true
 		}
 		t, err := f.bind(trace.Cond, values, ev.Probe.Func)
 		if err != nil {
@@ -40,7 +50,7 @@ func newFilter(trace *spec.Trace, unit *compiler.Unit, arch *compiler.Arch) (*fi
 		}
 		f.bound[ev] = t
 	}
-	return f, f.unknown(trace.Cond)
+	return f, f.misfit(records)
 }
 
 // ofHeader are the values that every record has.
@@ -92,10 +102,23 @@ func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.
 	}, err
 }
 
+// predicate returns what is known of an item of the condition.
+func (f *filter) predicate(item *spec.Item) *predicate {
+	for _, p := range f.all {
+		if p.item == item {
+			return p
+		}
+	}
+	p := &predicate{item: item}
+	f.all = append(f.all, p)
+	return p
+}
+
 func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Function) (test, error) {
 	if p := item.Pred; p != nil && p.With != nil {
 		return nil, spec.Errorf(f.trace.Text, p.With.Span(), "a recorded value is compared with a constant, and '%s' is none", p.With)
 	}
+	known := f.predicate(item)
 	name := item.Value.String()
 	at := slices.IndexFunc(values, func(v *compiler.Value) bool { return v.Name == name })
 	if at < 0 {
@@ -104,17 +127,63 @@ func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Fu
 		}
 		return func([]runtime.Value, *runtime.Event) (bool, bool) { return false, false }, nil
 	}
-	f.known[item] = true
-	pred, err := resolve.Recorded(f.trace, item, values[at], fn, f.arch)
-	if err != nil {
-		return nil, err
+	asked := values[at]
+	isContainer := asked.Format == compiler.ContainerFormat
+	if isContainer {
+		asked = containerName
 	}
+	pred, err := resolve.Recorded(f.trace, item, asked, fn, f.arch)
+	if err != nil {
+		if known.err == nil {
+			known.err = err
+		}
+		return func(v []runtime.Value, _ *runtime.Event) (bool, bool) {
+			if at >= len(v) {
+				return false, false
+			}
+			return compare(item.Pred, &v[at])
+		}, nil
+	}
+	known.fits = true
 	return func(v []runtime.Value, ev *runtime.Event) (bool, bool) {
+		if isContainer {
+			return f.ofContainer(pred, &v[at])
+		}
 		if at >= len(v) {
 			return ofEvent(pred, values[at].Base.Builtin, ev), true
 		}
 		return of(pred, &v[at])
 	}, nil
+}
+
+// containerName is how the name of a container is compared.
+var containerName = &compiler.Value{Name: "$container", Text: compiler.KernelText, Type: &btf.Pointer{Target: &btf.Int{Name: "char", Size: 1, Encoding: btf.Char}}}
+
+// ofContainer decides about the container of a cgroup, by what is shown of it or by its
+// whole id. That of a cgroup in none has no name.
+func (f *filter) ofContainer(p *compiler.Predicate, v *runtime.Value) (holds, ok bool) {
+	if v.Fault != compiler.NoFault {
+		return false, false
+	}
+	c, _ := f.in.Of(v.Uint64())
+	same := p.Pattern.Matches(c.String()) || c.ID != "" && p.Pattern.Matches(c.ID)
+	return same != (p.Op == spec.Ne || p.Not), true
+}
+
+// compare decides about a number that a predicate does not fit, such as one that is
+// never as large as the constant. Of what is no number nothing holds.
+func compare(p *spec.Predicate, v *runtime.Value) (holds, ok bool) {
+	if p == nil || p.Op > spec.Ge || p.Const.Kind != spec.Integer || v.Scalar == nil || v.Pointee != nil || v.Fault != compiler.NoFault {
+		return false, false
+	}
+	n, c := runtime.NewUint(v.Uint64()), runtime.NewUint(p.Const.Abs)
+	if v.Scalar.Signed {
+		n = runtime.NewInt(v.Int64())
+	}
+	if p.Const.Neg {
+		c = runtime.Int{}.Sub(c)
+	}
+	return p.Op.Holds(n.Cmp(c)), true
 }
 
 // of decides about a value.
@@ -150,44 +219,51 @@ func ofEvent(p *compiler.Predicate, b compiler.Builtin, ev *runtime.Event) bool 
 	return p.Holds(uint64(ev.CPU))
 }
 
-// unknown returns an error for a value that no record has.
-func (f *filter) unknown(c spec.Cond) error {
-	switch c := c.(type) {
-	case *spec.Not:
-		return f.unknown(c.X)
-	case *spec.And:
-		return f.firstUnknown(c.X, c.Y)
-	case *spec.Or:
-		return f.firstUnknown(c.X, c.Y)
+// misfit returns an error for a predicate that fits no event. records reports whether
+// there are any with records, and not only tables.
+func (f *filter) misfit(records bool) error {
+	for _, p := range f.all {
+		if p.err == nil && !p.fits {
+			return f.unknown(p.item.Value, records)
+		}
+		if !p.fits {
+			return p.err
+		}
 	}
-	item := c.(*spec.Item)
-	if f.known[item] {
-		return nil
-	}
-	err := spec.Errorf(f.trace.Text, item.Value.Span(), "no record has '%s'", item.Value)
-	if near, ok := spec.Nearest(item.Value.String(), slices.Values(f.names)); ok {
-		return err.WithHint("did you mean '%s'?", near)
-	}
-	return err.WithHint("a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu")
+	return nil
 }
 
-func (f *filter) firstUnknown(x, y spec.Cond) error {
-	if err := f.unknown(x); err != nil {
-		return err
+// unknown returns the error for a value that nothing has.
+func (f *filter) unknown(value spec.Expr, records bool) error {
+	what, hint := "record", "a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"
+	if !records {
+		what, hint = "row of a table", "a condition can have what the rows were counted by"
 	}
-	return f.unknown(y)
+	err := spec.Errorf(f.trace.Text, value.Span(), "no %s has '%s'", what, value)
+	if near, ok := spec.Nearest(value.String(), slices.Values(f.names)); ok {
+		return err.WithHint("did you mean '%s'?", near)
+	}
+	return err.WithHint("%s", hint)
 }
 
 // shows reports whether an event is to be shown.
 func (f *filter) shows(ev *runtime.Event) bool {
-	holds, ok := f.bound[ev.EventType](ev.Values, ev)
-	return holds && ok
+	return f.holds(ev.EventType, ev.Values, ev)
 }
 
 // rows returns the rows of a table of an event that are to be shown.
 func (f *filter) rows(all []runtime.Row, ev *compiler.EventType) []runtime.Row {
 	return slices.DeleteFunc(slices.Clone(all), func(r runtime.Row) bool {
-		holds, ok := f.bound[ev](r.Key, nil)
-		return !holds || !ok
+		return !f.holds(ev, r.Key, nil)
 	})
+}
+
+// holds reports whether the condition holds. It does not for events that it is not bound to.
+func (f *filter) holds(of *compiler.EventType, values []runtime.Value, ev *runtime.Event) bool {
+	t := f.bound[of]
+	if t == nil {
+		return false
+	}
+	holds, ok := t(values, ev)
+	return holds && ok
 }

@@ -118,7 +118,7 @@ func (p *player) open(look render.Look) (err error) {
 		if err != nil {
 			return err
 		}
-		if p.filter, err = newFilter(trace, p.r.Unit, arches[p.r.Arch]); err != nil {
+		if p.filter, err = newFilter(trace, p.asked(), arches[p.r.Arch], &p.containers); err != nil {
 			return err
 		}
 	}
@@ -142,6 +142,24 @@ func (p *player) open(look render.Look) (err error) {
 	}
 	p.out, err = render.New(p.r.Unit, looks)
 	return err
+}
+
+// asked returns the events that a condition is asked about: those with records, and the
+// first one of each table.
+func (p *player) asked() (events []*compiler.EventType) {
+	unit := p.r.Unit
+	events = slices.DeleteFunc(slices.Clone(unit.Events), func(ev *compiler.EventType) bool {
+		return ev.Probe.Measure != compiler.NoMeasure || !matches(p.o.Funcs, ev)
+	})
+	for _, l := range unit.Tables {
+		for _, n := range l.Events {
+			if matches(p.o.Funcs, unit.Events[n]) {
+				events = append(events, unit.Events[l.Events[0]])
+				break
+			}
+		}
+	}
+	return events
 }
 
 // arches are the architectures by the names that Go has for them.
@@ -303,13 +321,16 @@ func CheckGlob(glob string) error {
 // both of a span, or there are none. The name of a tracepoint may be without tp:, and
 // that of an iterator without iter:.
 func matches(globs []string, ev *compiler.EventType) bool {
-	return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool {
-		return slices.ContainsFunc(functions(ev), func(fn *compiler.Function) bool {
+	for _, glob := range globs {
+		for _, fn := range functions(ev) {
 			plain, _ := path.Match(glob, fn.Name)
 			marked, _ := path.Match(glob, render.FunctionName(fn))
-			return plain || marked
-		})
-	})
+			if plain || marked {
+				return true
+			}
+		}
+	}
+	return len(globs) == 0
 }
 
 // functions returns the function of an event, or both of a span.

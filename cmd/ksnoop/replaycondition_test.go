@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/stretchr/testify/require"
+)
+
+// TestReplayCondition verifies that replay shows the events and rows for which a
+// condition over recorded values holds.
+func TestReplayCondition(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, file, file->flags, $cgroup, return)", "vfs_open(file->pos, path:ustring, path)")
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(7, 8))
+	var shown []*runtime.Event
+	for i := range 400 {
+		rec := randomRecord(unit, rnd.IntN(len(unit.Events)), rnd, time.Duration(i+1)*time.Millisecond)
+		require.NoError(t, w.Record(rec))
+		ev := new(runtime.Event)
+		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
+		shown = append(shown, ev)
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	value := func(ev *runtime.Event, name string) *runtime.Value {
+		i := slices.IndexFunc(ev.Values, func(v runtime.Value) bool { return v.Name == name })
+		if i < 0 || ev.Values[i].Fault == compiler.ValueFault || ev.Values[i].Pointee == nil && ev.Values[i].Fault != compiler.NoFault {
+			return nil
+		}
+		return &ev.Values[i]
+	}
+	for _, tc := range []struct {
+		cond string
+		want func(ev *runtime.Event) bool
+	}{
+		{"if count > 100", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() > 100 }},
+		{"if !(count > 100)", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() <= 100 }},
+		{"if return < 0", func(ev *runtime.Event) bool { v := value(ev, "return"); return v != nil && v.Int64() < 0 }},
+		{"if return == -ENOENT || count == 0", func(ev *runtime.Event) bool {
+			r, c := value(ev, "return"), value(ev, "count")
+			return r != nil && (r.Int64() == -2 || c != nil && c.Uint64() == 0)
+		}},
+		{"if file == NULL", func(ev *runtime.Event) bool { v := value(ev, "file"); return v != nil && v.Addr == 0 }},
+		{`if path == "a text"`, func(ev *runtime.Event) bool {
+			v := value(ev, "path")
+			return v != nil && v.Fault == compiler.NoFault && v.Text != compiler.NoText && string(bytes.SplitN(v.Data, []byte{0}, 2)[0]) == "a text"
+		}},
+		{`if $comm ~ "ca*"`, func(*runtime.Event) bool { return true }},
+		{`if $comm != "cat"`, func(*runtime.Event) bool { return false }},
+		{"if(return < 0)", func(ev *runtime.Event) bool { v := value(ev, "return"); return v != nil && v.Int64() < 0 }},
+		{"if\tcount > 100", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() > 100 }},
+		{"if $pid < 300 && $tid != 77777777", func(ev *runtime.Event) bool { return ev.PID < 300 }},
+	} {
+		t.Run(tc.cond, func(t *testing.T) {
+			status, stdout, stderr := runLine("replay", "-o", "json", path, tc.cond)
+			require.Zero(t, status, stderr)
+			want := 0
+			for _, ev := range shown {
+				if tc.want(ev) {
+					want++
+				}
+			}
+			require.Equal(t, want, strings.Count(stdout, `{"type":"event"`))
+		})
+	}
+}
+
+// TestReplayConditionErrors verifies that a condition that cannot be asked is refused
+// with its reason.
+func TestReplayConditionErrors(t *testing.T) {
+	run := traceRuns(t)[0]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	for _, tc := range []struct{ cond, want string }{
+		{"if cuont > 1", "no record has 'cuont'\n  if cuont > 1\n     ^^^^^\n  did you mean 'count'?"},
+		{"if $uid > 1 && nothing == 2", "no record has 'nothing'\n  if $uid > 1 && nothing == 2\n                 ^^^^^^^\n  a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"},
+		{"if $pid == $tid", "a recorded value is compared with a constant, and '$tid' is none\n  if $pid == $tid\n             ^^^^"},
+		{"if $pid == \"cat\"", "'$pid' is u32, which is not compared with a string"},
+		{"if ", "a condition is missing after 'if'"},
+		{"if(cuont)", "no record has 'cuont'"},
+		{"if\tcuont > 1", "no record has 'cuont'"},
+		{"if!cuont", "no record has 'cuont'"},
+		{"iffy", "replay takes one file of ksnoop record, not 2: as in ksnoop replay FILE 'if count > 4k'"},
+	} {
+		status, stdout, stderr := runLine("replay", path, tc.cond)
+		require.Equal(t, 2, status)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, tc.want)
+	}
+}
+
+// TestReplayConditionFits verifies that a condition that fits a value of one event is
+// asked of others that have one of the same name, which it does not fit.
+func TestReplayConditionFits(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_read(return, count)", "vfs_open(return, path:string)")
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(9, 10))
+	var returned []int64
+	for i := range 200 {
+		rec := randomRecord(unit, rnd.IntN(len(unit.Events)), rnd, time.Duration(i+1)*time.Millisecond)
+		require.NoError(t, w.Record(rec))
+		var ev runtime.Event
+		require.NoError(t, ev.Decode(unit, rec))
+		at := slices.IndexFunc(ev.Values, func(v runtime.Value) bool { return v.Name == "return" })
+		if at >= 0 && ev.Values[at].Fault == compiler.NoFault {
+			returned = append(returned, ev.Values[at].Int64())
+		}
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	for cond, want := range map[string]func(n int64) bool{
+		"if return > 3000000000":    func(n int64) bool { return n > 3000000000 },
+		"if return < 3000000000":    func(n int64) bool { return n < 3000000000 },
+		"if !(return > 3000000000)": func(n int64) bool { return n <= 3000000000 },
+		"if return < -3000000000":   func(n int64) bool { return n < -3000000000 },
+		"if return != 3000000000":   func(int64) bool { return true },
+		"if return == 3000000000":   func(int64) bool { return false },
+	} {
+		status, stdout, stderr := runLine("replay", "-o", "json", path, cond)
+		require.Zero(t, status, stderr)
+		n := 0
+		for _, r := range returned {
+			if want(r) {
+				n++
+			}
+		}
+		require.Equal(t, n, strings.Count(stdout, `{"type":"event"`), cond)
+		status, _, stderr = runLine("replay", path, cond, "--func", "vfs_open")
+		require.Equal(t, 2, status, "it fits no event that is shown")
+		require.Contains(t, stderr, "3000000000 does not fit 'return', which is int")
+	}
+	status, _, stderr := runLine("replay", path, "if count > 1", "--func", "vfs_open")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "no record has 'count'")
+}
+
+// TestReplayOfContainers verifies that events and rows are found by the names and the ids
+// of their containers.
+func TestReplayOfContainers(t *testing.T) {
+	for _, run := range traceRuns(t) {
+		if run.name != "values" && run.name != "containers" {
+			continue
+		}
+		var file bytes.Buffer
+		run.record(t, &file, nil)
+		path := filepath.Join(t.TempDir(), "recording")
+		require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+		shown := func(cond string) int {
+			status, stdout, stderr := runLine("replay", "-o", "json", path, cond)
+			require.Zero(t, status, stderr)
+			return strings.Count(stdout, `"$container":`)
+		}
+		named := shown(`if $container ~ "a cont*"`)
+		require.Equal(t, run.name == "values", named > 0, "the keys of the rows have no container")
+		require.Positive(t, shown(`if $container != "a container\x1b"`))
+		require.Equal(t, named, shown(`if $container == "a container\x1b"`))
+		require.Equal(t, named, shown(`if $container == "`+strings.Repeat("ab", 32)+`"`))
+		require.Zero(t, shown(`if $container == "another"`))
+		status, _, stderr := runLine("replay", path, "if $container > 5")
+		require.Equal(t, 2, status)
+		require.Contains(t, stderr, "'$container' is a string, and 5 is none")
+	}
+}
+
+// TestReplayConditionOfTables verifies that the reason why rows cannot be chosen by a value
+// is about rows.
+func TestReplayConditionOfTables(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, count())")
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
+	require.NoError(t, err)
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	status, _, stderr := runLine("replay", path, "if $pid > 1")
+	require.Equal(t, 2, status)
+	require.Equal(t, "ksnoop: no row of a table has '$pid'\n  if $pid > 1\n     ^^^^\n  a condition can have what the rows were counted by\n", stderr)
+	status, _, stderr = runLine("replay", path, "if cuont > 1")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "did you mean 'count'?")
+}
