@@ -355,7 +355,7 @@ assembly has no type in BTF, so its arguments are not known (it is not written i
 jiffies is data, not a function
   p jiffies
     ^^^^^^^
-  its content is '@jiffies' in the list of a function`},
+  write ksnoop print '@jiffies'`},
 		{"p cloned %di", `
 this kernel has cloned only as cloned.isra.0, with arguments that may differ from its type
   p cloned %di

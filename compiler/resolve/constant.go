@@ -47,9 +47,6 @@ func (b *binder) named(v *compiler.Value, c spec.Constant) (spec.Constant, error
 		return c, b.errorf(c.At, "'%s' is %s, and NULL is for pointers", v.Name, kindOf(v)).WithHint("write 0")
 	}
 	if n, ok := compiler.Errnos[c.Str]; ok {
-		if err := b.positiveErrno(v, c); err != nil {
-			return c, err
-		}
 		if isPointer && c.Neg {
 			return withNumber(c, -n, false), nil // like the kernel's ERR_PTR
 		}

@@ -101,6 +101,9 @@ func NoMatch(t *spec.Trace) error {
 		where = t.Module.Name
 	}
 	err := spec.Errorf(t.Text, t.Func.At, "no %s of %s matches '%s'", what, where, t.Func.Name)
+	if strings.Contains(t.Func.Name, ".*") {
+		return err.WithHint("did you mean '%s'? wildcards are those of a shell", strings.ReplaceAll(t.Func.Name, ".*", "*"))
+	}
 	if t.Tracepoint || t.Iterator || t.Module.Name != "" {
 		return err
 	}

@@ -19,7 +19,7 @@ var valueHabits = map[string]string{
 	"comm": "$comm", "execname": "$comm", "pid": "$pid", "tgid": "$pid", "tid": "$tid", "cpu": "$cpu", "uid": "$uid",
 	"common_pid": "$tid", "common_comm": "$comm", "common_cpu": "$cpu", "COMM": "$comm", "PID": "$pid", "TID": "$tid", "CPU": "$cpu",
 	"ppid": "$ppid", "task": "$task", "current": "$task", "curtask": "$task",
-	"cgroup": "$cgroup", "kstack": "$kstack", "ustack": "$ustack", "stack": "$kstack", "backtrace": "$kstack", "duration": "$duration", "latency": "$duration",
+	"cgroup": "$cgroup", "kstack": "$kstack", "ustack": "$ustack", "stack": "$kstack", "backtrace": "$kstack", "bt": "$kstack", "duration": "$duration", "latency": "$duration",
 }
 
 // valueHabit returns a hint if a name is not an argument but another tracer's
@@ -50,22 +50,61 @@ func (b *binder) valueHabit(name string) string {
 		return "the return value is 'return'"
 	case word != "":
 		return "it is written '" + word + "'"
+	case strings.HasPrefix(name, "common_"):
+		return "it is a part of tracefs' own records, not of a call"
+	}
+	return b.tracefsField(name)
+}
+
+// tracefsField returns a hint for a name such as prev_comm, as tracefs calls what the
+// argument prev has in its member comm, or "" if no argument has such a member.
+func (b *binder) tracefsField(name string) string {
+	for i := range b.fn.Params {
+		p := &b.fn.Params[i]
+		member, ok := strings.CutPrefix(name, p.Name+"_")
+		target, points := pointee(p.Type)
+		if !ok || !points || p.Name == "" || member == "" {
+			continue
+		}
+		if _, has := compiler.FindMember(target, member); has {
+			return "did you mean '" + p.Name + "->" + member + "'?"
+		}
 	}
 	return ""
 }
 
-// positiveErrno returns an error if a return value is compared with an error
-// number without a minus sign: functions of the kernel return negative error
-// numbers.
-func (b *binder) positiveErrno(v *compiler.Value, c spec.Constant) error {
-	if c.Neg || b.fn.Result == nil || v.Base.Param != b.fn.Result || len(v.Path) > 0 {
+// positiveErrno returns an error if an error of a call is compared with an error number
+// without a minus sign: functions of the kernel return negative error numbers.
+func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
+	c := item.Pred.Const
+	n, ok := compiler.Errnos[c.Str]
+	if !ok || c.Kind != spec.Name || c.Neg || !b.isResult(v) {
 		return nil
 	}
 	if _, isPointer := btf.As[*btf.Pointer](v.Type); !isPointer && (v.Scalar == nil || !v.Scalar.Signed) {
 		return nil
 	}
-	return b.errorf(c.At, "%s returns errors as negative numbers, and %s is %d", b.fn.Name, c.Str, compiler.Errnos[c.Str]).
-		WithHint("did you mean '-%s'?", c.Str)
+	who := b.fn.Name + " returns"
+	if b.fn.Tracepoint {
+		who = "'" + v.Name + "' has"
+	}
+	err := b.errorf(c.At, "%s errors as negative numbers, and %s is %d", who, c.Str, n)
+	if item.Pred.Op == spec.Mask {
+		return err.WithHint("an error is a whole number, not a bit: %s == -%s", v.Name, c.Str)
+	}
+	return err.WithHint("did you mean '-%s'?", c.Str)
+}
+
+// isResult reports whether a value is what the function returns, or tracepoints tell of
+// that, perhaps with something added or subtracted.
+func (b *binder) isResult(v *compiler.Value) bool {
+	if of := v.Base.Of; of != nil {
+		return of.Op == spec.Add && b.isResult(of.Y) || (of.Op == spec.Add || of.Op == spec.Sub) && b.isResult(of.X)
+	}
+	if v.Base.Param == nil || len(v.Path) > 0 {
+		return false
+	}
+	return v.Base.Param == b.fn.Result || b.fn.Tracepoint && v.Base.Param.Name == "ret"
 }
 
 // noString returns the error for comparing a string with a value that is not

@@ -55,6 +55,9 @@ func (b *binder) predicate(item *spec.Item, v *compiler.Value) (*compiler.Predic
 	if v.Scalar == nil {
 		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which has no order and cannot be compared", v.Name, describe(v.Type))
 	}
+	if err := b.positiveErrno(item, v); err != nil {
+		return nil, err
+	}
 	c, err := b.number(v, p.Const)
 	if err != nil {
 		return nil, err

@@ -147,6 +147,12 @@ func TestRefusals(t *testing.T) {
 		{"open($retval == ENOENT)", "ENOENT", "open returns errors as negative numbers, and ENOENT is 2", "did you mean '-ENOENT'?"},
 		{"read(ret)", "ret", "read has no argument 'ret'", "the return value is 'return'"},
 		{"read(retval < 0)", "retval", "read has no argument 'retval'", "the return value is 'return'"},
+		{"tp:tick(buf_len)", "buf_len", "tick has no argument 'buf_len'", "did you mean 'buf->len'?"},
+		{"tp:tick(buf_)", "buf_", "tick has no argument 'buf_'", "did you mean 'buf'?"},
+		{"tp:tick(common_type)", "common_type", "tick has no argument 'common_type'", "it is a part of tracefs' own records, not of a call"},
+		{"tp:done(ret == EINTR)", "EINTR", "'ret' has errors as negative numbers, and EINTR is 4", "did you mean '-EINTR'?"},
+		{"read(return - 0 == EINTR)", "EINTR", "read returns errors as negative numbers, and EINTR is 4", "did you mean '-EINTR'?"},
+		{"read(return & EINTR)", "EINTR", "read returns errors as negative numbers, and EINTR is 4", "an error is a whole number, not a bit: return == -EINTR"},
 		{"tp:tick(ret)", "ret", "tick has no argument 'ret'", "it has cpu, buf"},
 		{"read(pid)", "pid", "read has no argument 'pid'", "it is written '$pid'"},
 		{"read(count == pid)", "pid", "there is no constant 'pid': no enumerator and no error has this name", "it is written '$pid'"},
@@ -238,6 +244,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Error numbers without a sign are compared with what is not the result itself.
+func TestErrnos(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline, habitTypes...)
+	for _, text := range []string{
+		"read(return == -EINTR)", "read(0 - return == EINTR)", "read(count - return == EINTR)", "read(count == EINTR)", "tp:done(ret == -EINTR)",
+	} {
+		mustResolve(t, target, text)
+	}
+}
+
 // Strings that are read from kernel memory but may be in memory of the process.
 func TestStringConds(t *testing.T) {
 	for text, want := range map[string][]string{
@@ -275,6 +291,8 @@ var habitTypes = func() []btf.Type {
 		&btf.Typedef{Name: "btf_trace_sys_enter", Type: call},
 		compilertest.Function("__bpf_trace_sys_enter", compilertest.Void, compilertest.Param("__data", address), compilertest.Param("regs", address), compilertest.Param("id", compilertest.Long)),
 		&btf.Typedef{Name: "btf_trace_sys_exit", Type: call}, // without names, as in 5.10
+		&btf.Typedef{Name: "btf_trace_done", Type: call},
+		compilertest.Function("__bpf_trace_done", compilertest.Void, compilertest.Param("__data", address), compilertest.Param("regs", address), compilertest.Param("ret", compilertest.Long)),
 		compilertest.Function("__x64_sys_open", compilertest.Long, compilertest.Param("regs", compilertest.Ptr(compilertest.Void))),
 		compilertest.Function("ext4_sync", compilertest.Int, compilertest.Param("a", compilertest.Int)),
 	}

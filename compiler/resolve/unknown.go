@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func hasTracepoint(t *compiler.Target, name string) bool {
 // otherWord returns a hint for a name that is not a function but that C or
 // other tracers use for something that can be traced, or "".
 func otherWord(t *compiler.Target, name string) string {
-	if hint := syscallHint(t, name); hint != "" {
+	if hint := cmp.Or(syscallHint(t, name), spec.FunctionHabit(name)); hint != "" {
 		return hint
 	}
 	if hasTracepoint(t, name) {
@@ -129,7 +130,11 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):
 		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
 	case len(symbols) > 0:
-		return fail("%s is data, not a function", name).WithHint("its content is '@%s' in the list of a function", name)
+		err := fail("%s is data, not a function", name)
+		if trace.Line != nil {
+			return err.WithHint("write ksnoop print '@%s'", name)
+		}
+		return err.WithHint("its content is '@%s' in the list of a function", name)
 	}
 	if t.Symbols != nil {
 		if copies := t.Symbols.Suffixed(name); len(copies) > 0 {
@@ -149,7 +154,13 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 			}
 		}
 	})
+	// gdb's p prints a variable.
+	bare := trace.Line != nil && trace.Line.Kind == spec.Kprobe && trace.Line.Event.Name == "" && trace.Items == nil
 	switch {
+	case ok && bare:
+		return err.WithHint("did you mean '%s'? a variable is shown by ksnoop print '@%s'", near, name)
+	case bare:
+		return err.WithHint("a variable is shown by ksnoop print '@%s'", name)
 	case ok:
 		return err.WithHint("did you mean '%s'?", near)
 	case longer:

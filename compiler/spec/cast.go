@@ -159,7 +159,7 @@ func (p *parser) count(typ *TypeName) error {
 		return err
 	}
 	if p.tok.kind != number {
-		return p.badIndex()
+		return p.badIndex(nil)
 	}
 	n, err := p.integer(p.tok.at.Start, false, false)
 	if err == nil {

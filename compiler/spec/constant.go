@@ -112,11 +112,25 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 		return err.WithHint("constants are integers")
 	case only(digits, decimal):
 		return err.WithHint("a leading 0 means octal; the decimal number is %s", strings.TrimLeft(digits, "0"))
+	case exponent(text) != "":
+		return err.WithHint("there are no exponents: write %s, or 0x%s if it is hexadecimal", exponent(text), text)
 	case only(text, hexadecimal) && base == 10:
 		return err.WithHint("hexadecimal is written 0x%s", text)
 	default:
 		return err
 	}
+}
+
+// exponent returns the number that text is in C if it has an exponent, such as 1e6, or ""
+// if it has none or a number of 64 bits has fewer digits.
+func exponent(text string) string {
+	const most = 19 // decimal digits that always fit
+	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")
+	zeros, err := strconv.ParseUint(power, 10, 8)
+	if err != nil || !only(mantissa, decimal) || len(mantissa)+int(zeros) > most {
+		return ""
+	}
+	return mantissa + strings.Repeat("0", int(zeros))
 }
 
 const (

@@ -26,7 +26,7 @@ var tracepointTypes = map[string]bool{
 // functions.
 var otherTypes = map[string]bool{
 	"uprobe": true, "uretprobe": true, "u": true, "ur": true, "usdt": true, "profile": true, "interval": true,
-	"software": true, "hardware": true, "watchpoint": true, "asyncwatchpoint": true,
+	"software": true, "hardware": true, "watchpoint": true, "asyncwatchpoint": true, "self": true,
 }
 
 // badProbeType returns the error for a probe type of another tracer in place of a
@@ -46,7 +46,7 @@ func (p *parser) badProbeType(typ Ident) error {
 	}
 	if !ok {
 		return Errorf(p.text, typ.At, "'%s' is not a module: a tracepoint is named by itself after tp:", typ.Name).
-			WithHint("%s", tracepointHint(name))
+			WithHint("%s", TracepointHint(name))
 	}
 	return Errorf(p.text, typ.At, "'%s' is not a module: a function is named by itself, and ksnoop chooses how to attach to it", typ.Name).
 		WithHint("write %s%s; --attach %s forces that kind", name, probe.list, probe.attach)
@@ -66,9 +66,9 @@ func (p *parser) lastName() string {
 	}
 }
 
-// tracepointHint returns a hint with the spec for a tracepoint. Where tracefs has
+// TracepointHint returns a hint with the spec for a tracepoint. Where tracefs has
 // tracepoints for each system call, the kernel has only two, for all calls.
-func tracepointHint(name string) string {
+func TracepointHint(name string) string {
 	call, ok := strings.CutPrefix(name, "sys_enter_")
 	if !ok {
 		return "write tp:" + name
@@ -109,6 +109,10 @@ func functionHint(function string) string {
 		return "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""
 	case function == "sizeof" || function == "offsetof":
 		return "ksnoop info TYPE shows sizes and offsets"
+	case stackHabits[function] != "":
+		return "write " + stackHabits[function]
+	case function == "container_of":
+		return noContainerOf
 	case function == "kaddr" || function == "ksym":
 		return "a variable is named after @: @jiffies"
 	case function == "reg":

@@ -169,6 +169,9 @@ func (p *parser) checkModule(t token) error {
 	if t.kind != name && t.kind != number || t.text == "return" {
 		return p.badFunc(t)
 	}
+	if isSourceFile(t.text) {
+		return Errorf(p.text, t.at, "%s is not the name of a module", t).WithHint(sourceLines)
+	}
 	for i := range len(t.text) {
 		if !isWord(t.text[i]) {
 			return Errorf(p.text, t.at, "%s is not the name of a module", t).

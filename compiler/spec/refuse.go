@@ -16,9 +16,11 @@ func (p *parser) badFunc(t token) error {
 	case t.kind == end:
 		return Errorf(p.text, t.at, "the spec is empty").WithHint("name a function, for example vfs_read")
 	case t.kind == number:
-		return Errorf(p.text, t.at, "a function name cannot begin with a digit")
+		return p.badNumberPlace(t)
 	case t.text == "&":
 		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint("a function is named by itself, without an operator")
+	case t.text == "^":
+		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint(noExpressions)
 	case t.kind != name:
 		return Errorf(p.text, t.at, "expected a function name, not %s", t)
 	case t.text == "return":
@@ -40,7 +42,7 @@ func (p *parser) secondColon(t *Trace) error {
 	case p.tok.kind != name:
 		return Errorf(p.text, colon, "a second ':'")
 	case t.Tracepoint:
-		return Errorf(p.text, t.Func.At, "a tracepoint is named without its group").WithHint("%s", tracepointHint(p.tok.text))
+		return Errorf(p.text, t.Func.At, "a tracepoint is named without its group").WithHint("%s", TracepointHint(p.tok.text))
 	default:
 		return Errorf(p.text, colon, "a second ':'").WithHint("a spec is one function, perhaps with its module: ext4:ext4_sync_file")
 	}
@@ -49,6 +51,9 @@ func (p *parser) secondColon(t *Trace) error {
 // badAfterFunc returns the error for an unexpected token after a function's name.
 func (p *parser) badAfterFunc() error {
 	const cure = "values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5"
+	if err := p.badCommand(); err != nil {
+		return err
+	}
 	switch t := p.tok; {
 	case t.is(")"):
 		return p.unopened()
@@ -61,9 +66,13 @@ func (p *parser) badAfterFunc() error {
 	case t.is("*"), t.is("?"), t.is("["):
 		return p.expected("'('").WithHint("there are no blanks in a name with wildcards")
 	case t.text == "/":
-		return p.unexpected("'('").WithHint("a condition comes after 'if': vfs_read if $pid == 1")
+		return p.badSlash()
 	case t.text == "{":
-		return p.unexpected("'('").WithHint("there are no programs: name the values to show, as in vfs_read(count)")
+		return p.badBrace()
+	case t.is("|"), t.is("||"):
+		return p.expected("'('").WithHint(severalSpecs)
+	case t.is("@") && isSourceFile(p.wordAhead()):
+		return p.expected("'('").WithHint(sourceLines)
 	case t.text == "%", t.is("+"):
 		return p.unexpected("'('").WithHint("an offset and %%return are parts of kprobe_events lines: 'p vfs_read+4'")
 	case t.is("$"):
@@ -134,6 +143,9 @@ func (p *parser) unexpected(want string) *Error {
 	case "%", "/", "^":
 		return err.WithHint(theOperators)
 	case "?":
+		if p.prev.at.End < p.tok.at.Start {
+			return err.WithHint("there is no '?:'; a condition comes after 'if', as in vfs_read(count) if count > 5")
+		}
 		return err.WithHint("wildcards belong in the function's name, or in a string after '~'")
 	default:
 		return err

@@ -32,12 +32,16 @@ func (p *parser) badOp() error {
 	err := Errorf(p.text, p.tok.at, "%s is not a comparison", p.tok)
 	tilde := strings.HasPrefix(p.text[p.tok.at.End:], "~")
 	switch op, typo := typos[p.tok.text]; {
+	case p.tok.text == "=" && p.last != nil && isGlobal(p.last.Value):
+		return err.WithHint(keyFirst)
 	case p.tok.text == "=" && tilde:
 		return err.WithHint("a string is matched with '~'")
 	case p.tok.not() && tilde:
 		return err.WithHint(`what does not match is written !(name ~ "eth*")`)
 	case typo:
 		return err.WithHint("did you mean '%s'?", op)
+	case p.tok.text == "<<=" || p.tok.text == ">>=":
+		return err.WithHint(noAssignments)
 	default:
 		return err.WithHint("the comparisons are == != < <= > >= & ~")
 	}
@@ -59,7 +63,7 @@ func (p *parser) badConstant() error {
 	case t.kind == compare && slices.Contains(ops[:], p.prev.text+t.text):
 		return p.expected(want).WithHint("write '%s%s' without a blank", p.prev.text, t.text)
 	case t.kind == compare && t.text == "=":
-		return p.expected(want).WithHint("there are no assignments")
+		return p.expected(want).WithHint(noAssignments)
 	case p.prev.is("+") && t.kind == name:
 		return p.expected("a number after '+'").WithHint("leave out the '+'")
 	case p.prev.is("-") && t.beginsValue():
@@ -68,6 +72,8 @@ func (p *parser) badConstant() error {
 		return p.unexpected("a number after " + p.prev.String())
 	case t.is("("):
 		return p.expected(want).WithHint("a constant is written without parentheses and casts")
+	case t.is("~"):
+		return p.expected(want).WithHint("there is no '~' of a number: ~1 is -2")
 	case t.is("."):
 		return p.expected(want).WithHint("a fraction begins with a digit: 0.5s")
 	default:
@@ -204,7 +210,7 @@ func (p *parser) secondOp(join string) error {
 	item := p.last
 	err := Errorf(p.text, p.tok.at, "a second comparison of one value")
 	if item.Pred.Op == Mask || p.tok.is("&") {
-		return err.WithHint("a test with '&' holds if both have a bit in common; it gives no value to compare")
+		return err.WithHint("a condition with '&' holds if both have a bit in common; it gives no value to compare")
 	}
 	return err.WithHint("repeat the value: %s%s%s %s ...", item, join, item.Value, p.tok.text)
 }

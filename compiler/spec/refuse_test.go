@@ -497,7 +497,7 @@ a second comparison of one value
 '1e3' is not a number
   f(a == 1e3)
          ^^^
-  hexadecimal is written 0x1e3`},
+  there are no exponents: write 1000, or 0x1e3 if it is hexadecimal`},
 	{"f(a == 0b101)", `
 '0b101' is not a number
   f(a == 0b101)
@@ -750,7 +750,7 @@ expected ',' or ')', not '%'
 '?' is not part of the spec language
   f(a ? b)
       ^
-  wildcards belong in the function's name, or in a string after '~'`},
+  there is no '?:'; a condition comes after 'if', as in vfs_read(count) if count > 5`},
 
 	// Modules, tracepoints and wildcards.
 	{"m:", `
@@ -1815,12 +1815,12 @@ a second comparison of one value
 a second comparison of one value
   f if a & 4 == 4
              ^^
-  a test with '&' holds if both have a bit in common; it gives no value to compare`},
+  a condition with '&' holds if both have a bit in common; it gives no value to compare`},
 	{"f if a == 4 & 4", `
 a second comparison of one value
   f if a == 4 & 4
               ^
-  a test with '&' holds if both have a bit in common; it gives no value to compare`},
+  a condition with '&' holds if both have a bit in common; it gives no value to compare`},
 	{"f if a == (5)", `
 expected a constant after '==', not '('
   f if a == (5)
@@ -1895,7 +1895,7 @@ expected '&&', '||' or the end of the spec, not '^'
 '?' is not part of the spec language
   f if a ? b
          ^
-  wildcards belong in the function's name, or in a string after '~'`},
+  there is no '?:'; a condition comes after 'if', as in vfs_read(count) if count > 5`},
 	{"f if &a", `
 a value is missing before '&'
   f if &a

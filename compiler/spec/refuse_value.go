@@ -7,9 +7,14 @@ import (
 
 // badValue returns the error for an unexpected token where a value is expected.
 func (p *parser) badValue() error {
+	if hint := p.listHabit(); hint != "" {
+		return p.expected("a value").WithHint("%s", hint)
+	}
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"), t.word("if"):
 		return p.noValue()
+	case p.assigns():
+		return p.expected("a value").WithHint(noAssignments)
 	case t.kind == compare && slices.Contains(ops[:], t.text), t.is("&"), t.is("~"):
 		return p.operatorFirst()
 	case t.kind == number, t.kind == quoted:
@@ -54,6 +59,8 @@ func (p *parser) operatorFirst() error {
 	switch {
 	case p.tok.is("&"):
 		return err.WithHint("the address of something is not a value")
+	case p.tok.is("~"):
+		return err.WithHint("'~' compares a string with a pattern; the inverted bits of a value are -1 - count")
 	case p.cond && p.last != nil && (p.prev.is("&&") || p.prev.is("||")):
 		return err.WithHint("repeat the value: %s %s %s %s ...", p.last, p.prev.text, p.last.Value, p.tok.text)
 	default:
@@ -107,8 +114,10 @@ func (p *parser) badMember() error {
 }
 
 // badIndex returns the error for an unexpected token after a bracket.
-func (p *parser) badIndex() error {
+func (p *parser) badIndex(x Expr) error {
 	switch t := p.tok; {
+	case isGlobal(x) && t.kind == name:
+		return p.expected("a number after '['").WithHint(keyFirst)
 	case t.kind == end, t.is("]"):
 		return Errorf(p.text, t.at, "a number is missing after '['")
 	case t.is("-"):
@@ -167,7 +176,11 @@ func (p *parser) badGlobal() error {
 	if p.tok.kind == number {
 		return p.expected("the name of a variable after '@'").WithHint("an address has no type; name the variable: @jiffies")
 	}
-	return Errorf(p.text, p.tok.at, "the name of a variable is missing after '@'")
+	err := Errorf(p.text, p.tok.at, "the name of a variable is missing after '@'")
+	if p.tok.is("[") || p.tok.text == "=" {
+		return err.WithHint(keyFirst)
+	}
+	return err
 }
 
 // badType returns the error for the end of a type that is incomplete.

@@ -181,7 +181,7 @@ func (p *parser) index(x Expr) (Expr, error) {
 		return nil, err
 	}
 	if p.tok.kind != number {
-		return nil, p.badIndex()
+		return nil, p.badIndex(x)
 	}
 	ranged := p.atRange()
 	first, last, err := p.indices(ranged)

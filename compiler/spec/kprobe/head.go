@@ -98,9 +98,12 @@ func (p *parser) groupEvent() (group, event spec.Ident, err error) {
 // Plain is the name in which allowed characters are replaced that a C identifier
 // cannot have.
 func (p *parser) checkEvent(id spec.Ident, what, plain string) error {
+	_, tracepoint, grouped := strings.Cut(id.Name, ":")
 	switch {
 	case id.Name == "":
 		return p.errorf(id.At, "the name of %s is missing", what)
+	case grouped && p.trace.Tracepoint && isIdentifier(tracepoint):
+		return p.errorf(id.At, "%s is not a name for %s", spec.Quote(id.Name), what).WithHint("%s", spec.TracepointHint(tracepoint))
 	case !isIdentifier(plain):
 		return p.errorf(id.At, "%s is not a name for %s", spec.Quote(id.Name), what).
 			WithHint("a name has letters, digits and '_', and does not begin with a digit")

@@ -72,7 +72,11 @@ func (p *parser) noConstant(f *spec.Field) error {
 	case isIdentifier(id) && unknown(f):
 		return p.errorf(at, "%s is not a number", what).WithHint("put strings in quotes: \"%s\"", id)
 	case isIdentifier(id):
-		return p.errorf(at, "%s is not a number, and '%s' is not a string", what, f)
+		err := p.errorf(at, "%s is not a number, and '%s' is not a string", what, f)
+		if strings.ToUpper(id) == id {
+			return err.WithHint("numbers have no names in these lines: write them out")
+		}
+		return err
 	default:
 		return p.errorf(at, "expected a constant, not %s", what)
 	}
