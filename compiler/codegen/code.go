@@ -25,7 +25,7 @@ const (
 	spIndex   = -24  // key of an array with one element of zeroes
 	spEnded   = -24  // number of calls of the function that were given back, see program.settle
 	spKey     = -32  // key of another map
-	spFault   = -40  // 1 if a test met a value that could not be read
+	spFault   = -40  // 1 if a condition met a value that could not be read
 	spFlags   = -48  // outcomes of conditions at entry
 	spTag     = -56  // the call's tag, see program.frame
 	spTask    = -64  // the thread's task_struct; with the tag, it is the key of a large value

@@ -32,7 +32,7 @@ func (p *program) filter() {
 			asm.JNE.Imm(asm.R0, 1, p.foreign()),
 		)
 	}
-	if testsProcess(p.probe) {
+	if needsProcess(p.probe) {
 		p.identify()
 	}
 }
@@ -50,8 +50,8 @@ func (p *program) inTree() {
 	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, p.foreign()))
 }
 
-// testsProcess reports whether a test concerns the process or thread.
-func testsProcess(p *compiler.Probe) bool {
+// needsProcess reports whether a condition concerns the process or thread.
+func needsProcess(p *compiler.Probe) bool {
 	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
 		if l.Value.Uses(compiler.PID, compiler.TID) {
 			return true
@@ -68,7 +68,7 @@ func (p *program) identify() {
 }
 
 // admit leaves for ksnoop's own calls, which are never shown. It comes after
-// the tests, which reject most calls and cost less.
+// the conditions, which reject most calls and cost less.
 func (p *program) admit() {
 	if p.stash != nil || !p.mayBeSelf() {
 		if !p.identified && p.showsProcess() {

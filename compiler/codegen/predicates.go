@@ -69,14 +69,14 @@ func (p *program) countedUnreadable() string {
 	return label
 }
 
-// outcome has the labels to jump to if a test does not hold.
+// outcome has the labels to jump to if a condition does not hold.
 type outcome struct {
 	no     string // it does not hold
 	unread string // a value could not be read
 	sure   bool   // every call that meets all conditions evaluates this one
 }
 
-// branch continues if a test holds.
+// branch continues if a condition holds.
 func (p *program) branch(t compiler.Cond, to outcome) {
 	switch t := t.(type) {
 	case *compiler.Leaf:
@@ -317,7 +317,7 @@ func (p *program) setOutcomes() {
 	)
 }
 
-// recallFault tells the return side if a test at entry met a fault.
+// recallFault tells the return side if a condition at entry met a fault.
 func (p *program) recallFault() {
 	if len(p.probe.Outcomes) == 0 {
 		return

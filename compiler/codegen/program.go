@@ -34,7 +34,7 @@ type program struct {
 	function   int                     // number of the function in a tag
 	found      bool                    // whether rStash points to the stash of the call
 	identified bool                    // whether the ids of the process are stored
-	mixed      bool                    // whether a test may hold although a part of it met a fault
+	mixed      bool                    // whether a condition may hold although a part of it met a fault
 	capturing  bool                    // whether a value is read whose fault is shown with the address
 	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
 	nested     int                     // how many of them are in use

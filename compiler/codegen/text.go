@@ -112,7 +112,7 @@ func (p *program) readArrayAt(v *compiler.Value, off, size int, unread string) {
 
 // rState is the register with the states of a glob, one bit each: bit i is set
 // if the characters so far match the first i elements. It is free, because no
-// record is filled while tests are evaluated.
+// record is filled while conditions are evaluated.
 const rState = rOut
 
 // matchGlob continues if a string matches a glob. It follows all ways of

@@ -10,10 +10,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// addressTest binds a comparison of an IP address that is not a number: one of
+// addressCond binds a comparison of an IP address that is not a number: one of
 // 16 bytes, one in a record or an array, or one that a pointer points to. It
-// returns nil for other tests.
-func (b *binder) addressTest(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
+// returns nil for other comparisons.
+func (b *binder) addressCond(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	p := item.Pred
 	if p == nil || p.Const.Kind != spec.String || v.Format != "ip4" && v.Format != "ip6" || v.Scalar != nil && v.Pointee == nil {
 		return nil, nil

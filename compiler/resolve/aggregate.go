@@ -19,7 +19,7 @@ const (
 
 // table binds the items of a spec with aggregates: the key, what is counted by it,
 // and the conditions.
-func (b *builder) table(items []*spec.Item) (all []*compiler.Value, tests compiler.AllOf, err error) {
+func (b *builder) table(items []*spec.Item) (all []*compiler.Value, conds compiler.AllOf, err error) {
 	p := b.probe
 	room := 0
 	for _, item := range items {
@@ -33,11 +33,11 @@ func (b *builder) table(items []*spec.Item) (all []*compiler.Value, tests compil
 			return nil, nil, err
 		}
 		if item.Pred != nil {
-			test, err := b.leaf(item, false)
+			cond, err := b.leaf(item, false)
 			if err != nil {
 				return nil, nil, err
 			}
-			tests = append(tests, test)
+			conds = append(conds, cond)
 		}
 	}
 	all = slices.Clone(p.Key)
@@ -46,7 +46,7 @@ func (b *builder) table(items []*spec.Item) (all []*compiler.Value, tests compil
 			all = append(all, a.Value)
 		}
 	}
-	return all, tests, nil
+	return all, conds, nil
 }
 
 // aggregate binds an aggregate.
@@ -171,9 +171,9 @@ func keyed(v *compiler.Value) *compiler.Value {
 
 // stacksWhereCounted makes stacks belong to the return if calls are counted there:
 // a stack of the entry would have to be kept for it.
-func stacksWhereCounted(values []*compiler.Value, tests compiler.AllOf) {
+func stacksWhereCounted(values []*compiler.Value, conds compiler.AllOf) {
 	ret := false
-	for l := range compiler.Leaves(tests) {
+	for l := range compiler.Leaves(conds) {
 		values = append(values, l.Value)
 	}
 	for _, whole := range values {

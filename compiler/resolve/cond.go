@@ -55,8 +55,8 @@ func (b *builder) leaf(item *spec.Item, negative bool) (compiler.Cond, error) {
 	if err != nil {
 		return nil, err
 	}
-	if test, err := b.fieldCond(item, value, negative); test != nil || err != nil {
-		return test, err
+	if cond, err := b.fieldCond(item, value, negative); cond != nil || err != nil {
+		return cond, err
 	}
 	if value.Before != nil {
 		return changedLeaf(value, negative), nil
@@ -70,8 +70,8 @@ func (b *builder) leaf(item *spec.Item, negative bool) (compiler.Cond, error) {
 	if with := b.with(item); with != nil {
 		return b.compareValues(item, value, with, negative)
 	}
-	if test, err := b.addressTest(item, value, negative); test != nil || err != nil {
-		return test, err
+	if cond, err := b.addressCond(item, value, negative); cond != nil || err != nil {
+		return cond, err
 	}
 	pred, err := b.predicate(item, value)
 	if err != nil {

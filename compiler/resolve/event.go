@@ -51,15 +51,15 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		}
 		all = append(all, caller...)
 	}
-	var tests compiler.AllOf
+	var conds compiler.AllOf
 	if trace.Cond != nil {
-		test, err := b.cond(trace.Cond, false)
+		cond, err := b.cond(trace.Cond, false)
 		if err != nil {
 			return nil, err
 		}
-		tests = flatAll(test)
+		conds = flatAll(cond)
 	}
-	settleEvent(p, all, tests)
+	settleEvent(p, all, conds)
 	return p, settleMeasure(p, m, all, all)
 }
 
@@ -124,7 +124,7 @@ func (b *builder) fetchAll(item *spec.Item, name string) ([]*compiler.Value, err
 }
 
 // sharedFetch binds an argument of an event once, for both the record and its
-// tests.
+// conditions.
 func (b *builder) sharedFetch(item *spec.Item) (*compiler.Value, error) {
 	if field, ok := item.Value.(*spec.Field); ok {
 		return b.field(field)
@@ -139,7 +139,7 @@ func (b *builder) sharedFetch(item *spec.Item) (*compiler.Value, error) {
 	return v, err
 }
 
-// field binds the field of a test.
+// field binds the field of a condition.
 func (b *builder) field(f *spec.Field) (*compiler.Value, error) {
 	v, err := b.sharedFetch(f.Of)
 	switch {
@@ -173,7 +173,7 @@ func (b *builder) fieldCond(item *spec.Item, v *compiler.Value, negative bool) (
 	return nil, nil
 }
 
-// cpus binds a test of whether a number is in a set.
+// cpus binds a condition on whether a number is in a set.
 func (b *builder) cpus(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const
 	if v.Scalar == nil {
@@ -196,13 +196,13 @@ func (b *builder) cpus(item *spec.Item, v *compiler.Value, negative bool) (compi
 
 // settleEvent assigns values and conditions to the two sides of a call. All of them
 // belong to one event.
-func settleEvent(p *compiler.Probe, values []*compiler.Value, tests compiler.AllOf) {
+func settleEvent(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 	side := compiler.AtEntry
 	if p.Trace.Line.Return {
 		side = compiler.AtReturn
 	}
 	used := slices.Clone(values)
-	for l := range compiler.Leaves(tests) {
+	for l := range compiler.Leaves(conds) {
 		used = append(used, l.Value)
 	}
 	for _, v := range used {
@@ -214,5 +214,5 @@ func settleEvent(p *compiler.Probe, values []*compiler.Value, tests compiler.All
 		p.Caller = p.Caller || v.Base.Caller
 	}
 	p.OnEntry, p.OnReturn = side == compiler.AtEntry, side == compiler.AtReturn
-	deal(p, values, tests)
+	deal(p, values, conds)
 }

@@ -98,7 +98,7 @@ func (w *follower) start() error {
 		return refuse(t.Items[0].Value.Span(), "'%s' is %s, and an object is what a pointer to a structure points to", w.object.Name, describe(w.object.Type))
 	}
 	w.object.Pointee = nil
-	_, _, tests, err := b.list(t.Items, compiler.NoMeasure)
+	_, _, conds, err := b.list(t.Items, compiler.NoMeasure)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (w *follower) start() error {
 	if err != nil {
 		return err
 	}
-	if err := b.settlePoint(shown, tests, w.object); err != nil {
+	if err := b.settlePoint(shown, conds, w.object); err != nil {
 		return refuse(t.Func.At, "an object is chosen at the entry of %s or at its return, and the spec is about both", fn.Name).
 			WithHint("name arguments only, or the return value only")
 	}

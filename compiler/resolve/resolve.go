@@ -1,6 +1,6 @@
 // Package resolve binds the names of specs to a kernel: to its types, symbols
 // and features. All policy is here: where an argument is, how a value is
-// reached, which test is evaluated when, how a function is attached. Each
+// reached, which condition is evaluated when, how a function is attached. Each
 // decision is a field of [compiler.Probe], so that code generation decides
 // nothing.
 package resolve
@@ -67,23 +67,23 @@ func bindProbe(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 	if len(trace.Aggregates()) > 0 {
 		m = compiler.Tables
 	}
-	all, plain, tests, err := b.list(items, m)
+	all, plain, conds, err := b.list(items, m)
 	if err != nil {
 		return nil, err
 	}
 	if m == compiler.Tables {
-		stacksWhereCounted(all, tests)
+		stacksWhereCounted(all, conds)
 	}
-	settle(p, all, tests)
-	keepCompared(p, tests)
+	settle(p, all, conds)
+	keepCompared(p, conds)
 	return p, settleMeasure(p, m, all, plain)
 }
 
 // list binds the items of a list and the trace's condition: all values to record, or
 // to count in a table, those of them without a predicate, and what must hold.
-func (b *builder) list(items []*spec.Item, m compiler.Measure) (all, plain []*compiler.Value, tests compiler.AllOf, err error) {
+func (b *builder) list(items []*spec.Item, m compiler.Measure) (all, plain []*compiler.Value, conds compiler.AllOf, err error) {
 	if m == compiler.Tables {
-		if all, tests, err = b.table(items); err != nil {
+		if all, conds, err = b.table(items); err != nil {
 			return nil, nil, nil, err
 		}
 		items = nil
@@ -103,21 +103,21 @@ func (b *builder) list(items []*spec.Item, m compiler.Measure) (all, plain []*co
 			plain = append(plain, value)
 			continue
 		}
-		test, err := b.leaf(item, false)
+		cond, err := b.leaf(item, false)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		tests = append(tests, test)
+		conds = append(conds, cond)
 	}
 	if b.trace.Cond != nil {
-		test, err := b.cond(b.trace.Cond, false)
+		cond, err := b.cond(b.trace.Cond, false)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		tests = append(tests, flatAll(test)...)
+		conds = append(conds, flatAll(cond)...)
 	}
-	tests = append(tests, b.onlyChanged()...)
-	return all, plain, tests, nil
+	conds = append(conds, b.onlyChanged()...)
+	return all, plain, conds, nil
 }
 
 // recorded binds the values that an item of the list records: its own, and the one

@@ -93,11 +93,11 @@ func bindPoint(t *spec.Trace, target *compiler.Target, m compiler.Measure, end b
 	if items == nil && m != compiler.Tables {
 		items = b.pointItems(key)
 	}
-	values, _, tests, err := b.list(items, m)
+	values, _, conds, err := b.list(items, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	return p, key, b.settlePoint(values, tests, key)
+	return p, key, b.settlePoint(values, conds, key)
 }
 
 // joinTable makes the end count by what both points have: a row has the values of the
@@ -145,9 +145,9 @@ func latest(v *compiler.Value) (side compiler.Side) {
 }
 
 // settlePoint assigns all values and conditions of a point to its one side.
-func (b *builder) settlePoint(values []*compiler.Value, tests compiler.AllOf, key *compiler.Value) error {
+func (b *builder) settlePoint(values []*compiler.Value, conds compiler.AllOf, key *compiler.Value) error {
 	used := append([]*compiler.Value{key}, values...)
-	for l := range compiler.Leaves(tests) {
+	for l := range compiler.Leaves(conds) {
 		used = append(used, l.Value)
 	}
 	var entry, ret *compiler.Value
@@ -175,7 +175,7 @@ func (b *builder) settlePoint(values []*compiler.Value, tests compiler.AllOf, ke
 		}
 	}
 	compiler.SettleSides(used)
-	deal(b.probe, values, tests)
+	deal(b.probe, values, conds)
 	b.probe.OnEntry, b.probe.OnReturn = ret == nil, ret != nil
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Tests of kprobe_events filters on the symbol at an address can be resolved at
-// compile time: each becomes a test of which ranges the address is in.
+// Conditions of kprobe_events filters on the symbol at an address can be resolved at
+// compile time: each becomes a condition on the ranges that the address is in.
 
-// inFunction binds a test of which function an address is in.
+// inFunction binds a condition on which function an address is in.
 func (b *builder) inFunction(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const
 	table, err := b.symbolTable(item, v)
@@ -52,7 +52,7 @@ func (b *builder) noFunction(c spec.Constant, table *kallsyms.Table) error {
 	return err
 }
 
-// ofSymbol binds a test of the text of a symstr: NAME+0xOFFSET/0xSIZE. Only a
+// ofSymbol binds a condition on the text of a symstr: NAME+0xOFFSET/0xSIZE. Only a
 // star may stand for the part after the name.
 func (b *builder) ofSymbol(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const
@@ -92,7 +92,7 @@ func (b *builder) ofSymbol(item *spec.Item, v *compiler.Value, negative bool) (c
 	return t, nil
 }
 
-// symbolTable returns the table in which the addresses of a test of v are
+// symbolTable returns the table in which the addresses of a condition on v are
 // looked up.
 func (b *builder) symbolTable(item *spec.Item, v *compiler.Value) (*kallsyms.Table, error) {
 	at := item.Value.Span()
@@ -108,7 +108,7 @@ func (b *builder) symbolTable(item *spec.Item, v *compiler.Value) (*kallsyms.Tab
 	}
 }
 
-// inSymbols returns a test of whether an address is in one of the symbols.
+// inSymbols returns the condition that an address is in one of the symbols.
 func inSymbols(item *spec.Item, v *compiler.Value, table *kallsyms.Table, symbols []kallsyms.Symbol, negative bool) *compiler.Leaf {
 	var ranges []compiler.Range
 	for _, s := range symbols {
@@ -117,7 +117,7 @@ func inSymbols(item *spec.Item, v *compiler.Value, table *kallsyms.Table, symbol
 	return inRanges(item, v, ranges, negative)
 }
 
-// inRanges returns a test of whether a number is in one of the ranges, or in
+// inRanges returns the condition that a number is in one of the ranges, or in
 // none if the operator is != or negative is set.
 func inRanges(item *spec.Item, v *compiler.Value, ranges []compiler.Range, negative bool) *compiler.Leaf {
 	return &compiler.Leaf{Value: v, Pred: &compiler.Predicate{

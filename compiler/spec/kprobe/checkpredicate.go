@@ -63,7 +63,7 @@ func (p *parser) checkPredicate(item *spec.Item, f *spec.Field) error {
 	case !fits(c, width, signed):
 		return p.unfit(c, f, width, signed)
 	case pred.Op == spec.Mask && c.Abs == 0:
-		return p.errorf(c.At, "no bit is set in 0, so the test never holds")
+		return p.errorf(c.At, "no bit is set in 0, so the condition never holds")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func (p *parser) noField() error {
 	at, what := p.token()
 	switch {
 	case p.pos == p.end, p.has(")"), p.has("&&"), p.has("||"):
-		return p.errorf(at, "a test is missing %s", p.before())
+		return p.errorf(at, "a condition is missing %s", p.before())
 	case p.has("$"), p.has("%"), p.has("@"), p.has("+"), p.has(`\`):
 		return p.errorf(at, "a filter tests the fields of the event, not %s", what).
 			WithHint("give the value a name and test this: p vfs_read len=$arg3 if len > 4096")
@@ -95,7 +95,7 @@ func (p *parser) badAfterTerm(want string) error {
 	case strings.EqualFold(word, "or"), p.has("|"):
 		return err.WithHint("did you mean '||'?")
 	case p.has("="), p.has("<"), p.has(">"), p.has("!="):
-		return err.WithHint("there is one comparison in a test: (flags & 4) == 4 is flags & 4")
+		return err.WithHint("there is one comparison in a condition: (flags & 4) == 4 is flags & 4")
 	case p.has("#"):
 		return err.WithHint("comments are for files")
 	default:

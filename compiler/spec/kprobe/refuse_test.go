@@ -772,7 +772,7 @@ expected a value, not '#'
 
 	// Filters.
 	{`p:x f a=$arg1 if`, `
-a test is missing after 'if'
+a condition is missing after 'if'
   p:x f a=$arg1 if
                   ^`},
 	{`p:x f a=$arg1 if a`, `
@@ -813,7 +813,7 @@ expected '&&', '||' or the end, not '|'
 expected '&&', '||' or the end, not '=='
   p:x f a=$arg1 if a & 4 == 4
                          ^^
-  there is one comparison in a test: (flags & 4) == 4 is flags & 4`},
+  there is one comparison in a condition: (flags & 4) == 4 is flags & 4`},
 	{`p:x f a=$arg1 if (a == 4`, `
 ')' is missing
   p:x f a=$arg1 if (a == 4
@@ -827,19 +827,19 @@ expected '&&', '||' or ')', not 'b'
   p:x f a=$arg1 if (a == 4 b == 5)
                            ^`},
 	{`p:x f a=$arg1 if && a == 4`, `
-a test is missing after 'if'
+a condition is missing after 'if'
   p:x f a=$arg1 if && a == 4
                    ^^`},
 	{`p:x f a=$arg1 if a == 4 ||`, `
-a test is missing after '||'
+a condition is missing after '||'
   p:x f a=$arg1 if a == 4 ||
                             ^`},
 	{`p:x f a=$arg1 if ()`, `
-a test is missing after '('
+a condition is missing after '('
   p:x f a=$arg1 if ()
                     ^`},
 	{`p:x f a=$arg1 if !`, `
-a test is missing after '!'
+a condition is missing after '!'
   p:x f a=$arg1 if !
                     ^`},
 	{`p:x f a=$arg1 if b == 4`, `
@@ -948,7 +948,7 @@ the string has no closing "
   p:x f a=+0(%di):u32 if a & 0x100000000
                              ^^^^^^^^^^^`},
 	{`p:x f a=%di:u8 if a & 0`, `
-no bit is set in 0, so the test never holds
+no bit is set in 0, so the condition never holds
   p:x f a=%di:u8 if a & 0
                         ^`},
 	{`p:x f a=%di:b4@0/8 if a == -1`, `

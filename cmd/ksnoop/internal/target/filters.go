@@ -30,11 +30,11 @@ func UserCondition(text, passwd string) (spec.Cond, error) {
 	if err != nil {
 		return nil, err
 	}
-	return builtinTest("uid", spec.Eq, spec.Constant{Kind: spec.Integer, Text: fmt.Sprint(id), Abs: uint64(id)}), nil
+	return builtinItem("uid", spec.Eq, spec.Constant{Kind: spec.Integer, Text: fmt.Sprint(id), Abs: uint64(id)}), nil
 }
 
-// builtinTest returns the test $name op constant.
-func builtinTest(name string, op spec.Op, c spec.Constant) *spec.Item {
+// builtinItem returns the comparison $name op constant.
+func builtinItem(name string, op spec.Op, c spec.Constant) *spec.Item {
 	return &spec.Item{
 		Value: &spec.Builtin{Name: spec.Ident{Name: name}},
 		Pred:  &spec.Predicate{Op: op, Const: c},
@@ -59,7 +59,7 @@ func CommCondition(glob string) (spec.Cond, error) {
 	if least == 0 && len(elements) == 0 || least > longestComm {
 		return nil, exit.Usagef("--comm is %q: no thread can have such a name, which has 1 to %d characters", glob, longestComm)
 	}
-	return builtinTest("comm", spec.Glob, spec.Constant{Kind: spec.String, Text: strconv.Quote(glob), Str: glob}), nil
+	return builtinItem("comm", spec.Glob, spec.Constant{Kind: spec.String, Text: strconv.Quote(glob), Str: glob}), nil
 }
 
 // findUser returns the id of a user, by name or number.
