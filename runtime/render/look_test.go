@@ -29,9 +29,24 @@ func TestWidth(t *testing.T) {
 	require.Equal(t, "  NAME  A  BB  CCC\n  one   1  22  333\n", numbers.Fit(18))
 	require.Equal(t, "  NAME  A  BB\n  one   1  22\n\n  NAME  CCC\n  one   333\n", numbers.Fit(17))
 	require.Equal(t, "  NAME  A\n  one   1\n\n  NAME  BB\n  one   22\n\n  NAME  CCC\n  one   333\n", numbers.Fit(3))
+	require.Equal(t, "a /sys/kernel/security/lockdown\n  is there", Wrap("a /sys/kernel/security/lockdown is there", 24, 2))
+	require.Equal(t, "a_word_that_is_too_long\nb", Wrap("a_word_that_is_too_long b", 10, 0))
+	kernels := NewTable("SPEC", "5.10", "6.1")
+	kernels.Row("vfs_read(count)", "no argument", "ok")
+	kernels.Row("vfs_open", "ok", "ok")
+	require.Equal(t, kernels.String(), kernels.Fold(0))
+	require.Equal(t, "  SPEC             5.10\n  vfs_read(count)  no argument\n  vfs_open         ok\n\n  SPEC             6.1\n  vfs_read(count)  ok\n  vfs_open         ok\n",
+		kernels.Fold(32))
 	notes := NewTable("NAME", "NOTE")
 	notes.Row("one", "a note that is longer than there is room for")
 	require.Equal(t, "  NAME  NOTE\n  one   a note that is longer\n        than there is room for\n", notes.Fit(33))
+	require.Equal(t, "  NAME\n    NOTE\n  one\n    a note that is longer\n    than there is room for\n", notes.Fit(26))
+	notes.Row("", "")
+	for width := 20; width < 80; width++ {
+		for line := range strings.Lines(notes.Fit(width)) {
+			require.LessOrEqual(t, len(line), width+1, "%d: %s", width, line)
+		}
+	}
 }
 
 // TestTimes covers the time of an event by each clock, and in the style of

@@ -19,53 +19,88 @@ func (t *Table) Row(cells ...string) { t.Rows = append(t.Rows, cells) }
 // String returns the table at its full width.
 func (t *Table) String() string { return t.Fit(0) }
 
-// Fit returns the table for a terminal of width columns: the last column is wrapped,
-// and columns of numbers that do not fit follow below. If width is 0, there is no
-// limit.
+// Fit returns the table for a terminal of width columns: the last column is wrapped, or
+// put on lines of its own, and columns of numbers that do not fit follow below. If width
+// is 0, there is no limit.
 func (t *Table) Fit(width int) string {
 	widths, numbers := t.columns()
-	last, total := len(widths)-1, 0
-	for _, w := range widths {
-		total += 2 + w
+	if numbers[len(numbers)-1] {
+		return t.fold(widths, numbers, width)
 	}
-	if width > 0 && total > width && numbers[last] {
-		return t.fold(widths, width)
-	}
-	indent := total - widths[last]
-	var text strings.Builder
-	for _, row := range t.Rows {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if numbers[i] {
-				cell = pad + cell
-			} else {
-				cell += pad
-			}
-			line += "  " + cell
-		}
-		text.WriteString(Wrap(strings.TrimRight(line, " "), width, indent) + "\n")
-	}
-	return text.String()
+	return t.lines(widths, numbers, width)
+}
+
+// Fold returns the table for a terminal of width columns, with all columns that do not fit
+// below the others.
+func (t *Table) Fold(width int) string {
+	widths, numbers := t.columns()
+	return t.fold(widths, numbers, width)
 }
 
 // fold puts columns that do not fit below the others, and repeats the first column
 // there.
-func (t *Table) fold(widths []int, width int) string {
+func (t *Table) fold(widths []int, numbers []bool, width int) string {
 	used, n := 2+widths[0], 1
-	for n < len(widths) && (n == 1 || used+2+widths[n] <= width) {
+	for n < len(widths) && (n == 1 || width == 0 || used+2+widths[n] <= width) {
 		used += 2 + widths[n]
 		n++
 	}
 	if n == len(widths) {
-		return t.Fit(0)
+		if numbers[n-1] {
+			width = 0 // a number is not wrapped
+		}
+		return t.lines(widths, numbers, width)
 	}
 	upper, lower := &Table{}, &Table{}
 	for _, row := range t.Rows {
 		upper.Rows = append(upper.Rows, row[:n])
 		lower.Rows = append(lower.Rows, append(row[:1:1], row[n:]...))
 	}
-	return upper.Fit(0) + "\n" + lower.Fit(width)
+	return upper.Fold(width) + "\n" + lower.Fold(width)
+}
+
+// lines returns the rows, with the last column wrapped. Where it has too little room, or
+// a word of it has none, it is below the others.
+func (t *Table) lines(widths []int, numbers []bool, width int) string {
+	last, indent := len(widths)-1, 2
+	for _, w := range widths[:last] {
+		indent += 2 + w
+	}
+	const below = 4 // indentation
+	narrow := indent+widths[last] > width && indent+leastWrapped > width
+	var text strings.Builder
+	for _, row := range t.Rows {
+		line := ""
+		for i, cell := range row[:last] {
+			line += "  " + aligned(cell, widths[i], numbers[i])
+		}
+		end, under := aligned(row[last], widths[last], numbers[last]), indent
+		if width > 0 && (narrow || indent+longestWord(row[last]) > width) {
+			text.WriteString(Wrap(strings.TrimRight(line, " "), width, below) + "\n")
+			if line, under = "  ", below; row[last] == "" {
+				continue
+			}
+		}
+		text.WriteString(Wrap(strings.TrimRight(line+"  "+end, " "), width, under) + "\n")
+	}
+	return text.String()
+}
+
+// longestWord returns the length of the longest word of a text.
+func longestWord(text string) (longest int) {
+	for word := range strings.FieldsSeq(text) {
+		longest = max(longest, utf8.RuneCountInString(word))
+	}
+	return longest
+}
+
+// aligned returns a cell with blanks up to the width of its column.
+func aligned(cell string, width int, number bool) string {
+	pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+	if number {
+		return pad + cell
+	}
+	return cell + pad
 }
 
 // columns returns the width of each column, and whether it holds numbers only.

@@ -10,6 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -61,14 +62,16 @@ func (t *table) End() error {
 		headings = append(headings, render.PlainName(k))
 	}
 	cells := render.NewTable(headings...)
+	width := term.WidthOf(t.w)
 	var reasons strings.Builder
 	for _, row := range t.rows {
 		cells.Row(append([]string{target.Short(row.spec)}, row.cells...)...)
 		for _, reason := range row.reasons.Keys {
-			fmt.Fprintf(&reasons, "%s: %s: %s\n", strings.Join(row.reasons.Names[reason], ", "), target.Short(row.spec), reason)
+			line := fmt.Sprintf("%s: %s: %s", strings.Join(row.reasons.Names[reason], ", "), target.Short(row.spec), reason)
+			reasons.WriteString(render.Wrap(line, width, 2) + "\n")
 		}
 	}
-	text := cells.String()
+	text := cells.Fold(width)
 	if reasons.Len() > 0 {
 		text += "\n" + reasons.String()
 	}

@@ -94,7 +94,7 @@ func (d *diagnosis) text(width int) string {
 	t.Rows = t.Rows[1:] // no headings
 	text := t.Fit(width)
 	if can := d.can(); can != "" {
-		text += "\n" + can + "\n"
+		text += "\n" + render.Wrap(can, width, 0) + "\n"
 	}
 	return text
 }

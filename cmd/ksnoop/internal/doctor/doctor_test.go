@@ -45,6 +45,17 @@ func system(s *runtime.Survey, f compiler.Features) *diagnosis {
 	return d
 }
 
+// TestDoctorWidth verifies that the table fits a terminal.
+func TestDoctorWidth(t *testing.T) {
+	s := rootSurvey()
+	s.Lockdown = ""
+	for width := 40; width < 120; width++ {
+		for line := range strings.Lines(system(s, newFeatures).text(width)) {
+			require.LessOrEqual(t, len(line), width+1, "%d: %s", width, line)
+		}
+	}
+}
+
 func TestDoctorTable(t *testing.T) {
 	require.Equal(t, `  kernel                      6.12.107-amd64   #1 SMP PREEMPT_DYNAMIC
   BTF                         /sys/kernel/btf  of vmlinux and 7 modules
