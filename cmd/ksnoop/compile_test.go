@@ -62,13 +62,22 @@ func TestCompileErrors(t *testing.T) {
 		{"--attach|fentry|vfs_print(fmt)|tp:tick", "ksnoop: attach fentry to vfs_print: fentry refuses a variable number of arguments\n"},
 		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
 			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
-		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\nksnoop: if infos was meant as a command: did you mean 'info'?\n"},
+		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\n  if infos was meant as a command: did you mean 'info'?\n"},
 	} {
 		status, stdout, stderr := ksnoop(t, types, "compile|"+tc.line)
 		require.Equal(t, exit.Usage, status, tc.line)
 		require.Equal(t, tc.want, stderr, tc.line)
 		require.Empty(t, stdout)
 	}
+}
+
+// TestOneErrorObject verifies that the command that a word may stand for is a hint of the
+// one error.
+func TestOneErrorObject(t *testing.T) {
+	types := fixture.Write(t)
+	_, _, stderr := ksnoop(t, types, "compile|--errors|json|infos")
+	require.Equal(t, `{"type":"error","version":1,"status":2,"message":"there is no function infos in this kernel",`+
+		`"hint":"if infos was meant as a command: did you mean 'info'?","spec":"infos","start":0,"end":5}`+"\n", stderr)
 }
 
 // TestCompileNotes verifies that stderr tells which functions of globs are left out.

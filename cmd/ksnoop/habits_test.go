@@ -50,6 +50,7 @@ func TestHabits(t *testing.T) {
 		{"vfs_read{@x=count()}", "there are no programs: name the values to show, as in vfs_read(count)"},
 		{"self:signal:SIGUSR1", "a spec names a function or a tracepoint of the kernel; nothing else is traced"},
 		{"-e|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read(count)'"},
+		{"-c|ls|vfs_read", "write ksnoop SPEC -- COMMAND"},
 		{"-l|vfs_*", "write ksnoop list 'GLOB'"},
 		// perf-probe and kprobe_events
 		{"--add|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read(count)'"},
@@ -73,6 +74,11 @@ func TestHabits(t *testing.T) {
 		{"vfs_read(count eq 5)", "did you mean '=='?"},
 		{"vfs_read(count) filter count > 5", "a condition begins with 'if': vfs_read(count) if count > 5"},
 		{"tp:sched:tick", "write tp:tick"},
+		{"-p|function_graph", "leave out trace-cmd's plugin, as in ksnoop 'vfs_read(count)'"},
+		{"record|-e|sched_switch", "write ksnoop record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch"},
+		{"record|-o|trace.dat|vfs_read", "it is written --write FILE"},
+		{"record|-F|ls", "write ksnoop record -w FILE SPEC -- COMMAND"},
+		{"record|-c|-p|1|vfs_read", "write ksnoop record -w FILE -p PID --tree SPEC"},
 		{"--filter|a*|vfs_read", "it is written --comm GLOB"},
 		{"vfs_read(return) unless count", "a condition begins with 'if', and '!' negates it: vfs_read(count) if !count"},
 		// gdb
@@ -116,7 +122,7 @@ func TestHabits(t *testing.T) {
 		{"vfs_read;vfs_open", "separate values with ',', and quote each function with its values"},
 	} {
 		args := append([]string{"compile", "--btf", types}, tc.line)
-		if strings.HasPrefix(tc.line, "-") {
+		if strings.HasPrefix(tc.line, "-") || strings.HasPrefix(tc.line, "record|") {
 			args = strings.Split(tc.line, "|")
 		}
 		status, stdout, stderr := runLine(args...)

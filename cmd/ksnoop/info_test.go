@@ -145,6 +145,23 @@ struct empty {
 	}
 }
 
+// TestInfoOfGlob verifies that at least one function of a glob has what is named after it.
+func TestInfoOfGlob(t *testing.T) {
+	types := fixture.Write(t)
+	status, stdout, _ := ksnoop(t, types, "info|vfs_[or]*(count > 5)")
+	require.Zero(t, status)
+	require.Equal(t, "int vfs_open(char *path, struct file *file);\nlong vfs_read(struct file *file, long count);\n", stdout)
+	for line, want := range map[string]string{
+		"info|vfs_[or]*(cuont)":  "ksnoop: none of the 2 functions that match 'vfs_[or]*' has what the spec names: vfs_read has no argument 'cuont'\n  vfs_[or]*(cuont)\n            ^^^^^\n  did you mean 'count'?\n",
+		"info|vfs_[or]*(nosuch)": "ksnoop: none of the 2 functions that match 'vfs_[or]*' has what the spec names: vfs_open has no argument 'nosuch'\n  vfs_[or]*(nosuch)\n            ^^^^^^\n",
+	} {
+		status, stdout, stderr := ksnoop(t, types, line)
+		require.Equal(t, exit.Usage, status, line)
+		require.Empty(t, stdout, line)
+		require.Equal(t, want, stderr)
+	}
+}
+
 // TestListTakes verifies that list finds functions by the types of their arguments.
 func TestListTakes(t *testing.T) {
 	types := fixture.Write(t, infoTypes()...)

@@ -40,8 +40,10 @@ func TestLostQuotes(t *testing.T) {
 		{"vfs_read(cuont)|(count)", "", "ksnoop: expected a function name, not '('\n"},
 		{"vfs_read(cuont)", "out", "ksnoop: vfs_read has no argument 'cuont'\n"},
 		{"vfs_read(count", "", "ksnoop: ')' is missing\n"},
-		{"vfs_read(count", "out", "ksnoop: 'vfs_read(count' lacks its ')', and stdout is the file out: close it, or if '> out' was meant as a condition, " + cure},
-		{"vfs_read(count", "=", "ksnoop: 'vfs_read(count' is the beginning of a spec, and stdout is the file =: the shell took '>' for a redirection: " + cure},
+		{"vfs_read(count", "out", "ksnoop: 'vfs_read(count' lacks its ')', and stdout is the file out: close the parenthesis, or if '> out' was meant as a condition, " + cure},
+		// ksnoop 'vfs_read(count' > 4096
+		{"vfs_read(count", "4096", "ksnoop: 'vfs_read(count' lacks its ')', and stdout is the file 4096: close the parenthesis, or if '> 4096' was meant as a condition, " + cure},
+		{"vfs_read(count", "=", "ksnoop: 'vfs_read(count' lacks its ')', and stdout is the file =: close the parenthesis, or if '> =' was meant as a condition, " + cure},
 		{"vfs_read(count)", "100", ""},
 	} {
 		var out bytes.Buffer

@@ -38,7 +38,7 @@ func (e *environment) misread(c *cli.Context, err error, _ bool) error {
 	if lost := target.LostQuotes(e.args, ""); lost != nil {
 		return lost // a piece of a spec, such as -EINTR), looks like an option
 	}
-	if len(e.operands) > 0 && !e.named {
+	if len(e.operands) > 0 && !e.named && lineHabits[strings.TrimLeft(option, "-")] == "" {
 		if meant := unknownCommand(c.App, e.operands[0]); meant != nil {
 			return meant
 		}
@@ -97,7 +97,15 @@ func unknownOption(c *cli.Command, option string) error {
 	if word := optionHabits[name]; word != "" && hasOption(c, word) {
 		return exit.Usagef("%s has no option %s: it is written %s", c.Name, option, word)
 	}
-	if line := lineHabits[name]; line != "" && c.Name == "trace" {
+	line := lineHabits[name]
+	switch c.Name {
+	case "record":
+		line = recordHabits[name]
+	case "trace":
+	default:
+		line = ""
+	}
+	if line != "" {
 		return exit.Usagef("%s has no option %s: write ksnoop %s", c.Name, option, line)
 	}
 	if near, ok := spec.Nearest(name, longOptions(c)); ok && len(name) > 1 {
@@ -110,13 +118,22 @@ func unknownOption(c *cli.Command, option string) error {
 var optionHabits = map[string]string{
 	"json": "--output json", "j": "--output json", "jsonl": "--output json", "format": "--output FORMAT",
 	"timeout": "--for TIME", "duration": "--for TIME", "filter": "--comm GLOB", "name": "--comm GLOB", "process": "--pid PID",
-	"follow": "--tree", "follow-forks": "--tree",
+	"follow": "--tree", "follow-forks": "--tree", "o": "--write FILE", "output": "--write FILE",
 }
 
 // lineHabits maps options of bpftrace, perf-probe and trace-cmd to what is written here.
 var lineHabits = map[string]string{
 	"l": "list 'GLOB'", "list": "list 'GLOB'", "funcs": "list 'GLOB'", "F": "list 'GLOB'",
 	"e": "SPEC, as in ksnoop 'vfs_read(count)'", "a": "SPEC, as in ksnoop 'vfs_read(count)'", "add": "SPEC, as in ksnoop 'vfs_read(count)'",
+	"c": "SPEC -- COMMAND",
+}
+
+// recordHabits does the same for trace-cmd record and perf record.
+var recordHabits = map[string]string{
+	"e": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch", "event": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch",
+	"l": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read(count)'", "g": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read($kstack)'",
+	"F": "record -w FILE SPEC -- COMMAND", "a": "record -w FILE SPEC: all processes are traced anyway",
+	"c": "record -w FILE -p PID --tree SPEC",
 }
 
 // hasOption reports whether a command has the option that text begins with.

@@ -29,8 +29,8 @@ type ListOptions struct {
 }
 
 // Info prints the prototype of each function that it finds, and the definition of each
-// type. It also looks up the values that a spec names after a single function, but not
-// those after a glob, which belong to some of its functions only.
+// type. It also looks up the values that a spec names after a function, or after a glob,
+// of which at least one function must have them.
 func Info(o *ListOptions, stdout io.Writer) error {
 	out, err := o.output(stdout)
 	if err != nil {
@@ -170,8 +170,8 @@ func info(out *output, t *spec.Trace, kernel *compiler.Target) error {
 		return infoLine(out, t, kernel)
 	}
 	functions, err := findFunctions(t, kernel)
-	if err == nil && len(functions) == 1 && t.AllItems() != nil {
-		err = resolve.Fits(named(t, functions[0].Name), kernel)
+	if err == nil && len(functions) > 0 && t.AllItems() != nil {
+		err = fitsOne(t, functions, kernel)
 	}
 	if err != nil {
 		return t.Locate(err)
@@ -180,6 +180,29 @@ func info(out *output, t *spec.Trace, kernel *compiler.Target) error {
 		out.line(declaration(fn)+";", 4, newFunctionObject(fn))
 	}
 	return nil
+}
+
+// fitsOne returns nil if at least one of the functions of a trace has the values that the
+// spec names. Otherwise the error says what the only one lacks, or of several the one that
+// has the nearest name.
+func fitsOne(t *spec.Trace, functions []*compiler.Function, kernel *compiler.Target) error {
+	var misfit *spec.Error
+	near := false
+	for _, fn := range functions {
+		err := resolve.Fits(named(t, fn.Name), kernel)
+		var e *spec.Error
+		if len(functions) == 1 || !errors.As(err, &e) {
+			return err
+		}
+		if found := strings.HasPrefix(e.Hint, "did you mean"); misfit == nil || found && !near {
+			misfit, near = e, found
+		}
+	}
+	misfit.Msg = fmt.Sprintf("none of the %d functions that match '%s' has what the spec names: %s", len(functions), t.Func.Name, misfit.Msg)
+	if !near {
+		misfit.Hint = "" // it is about one function of many
+	}
+	return misfit
 }
 
 // infoLine prints the fields of a kprobe_events line's event, whether or not the

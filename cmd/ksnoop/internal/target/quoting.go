@@ -28,8 +28,8 @@ func LostQuotes(specs []string, file string) error {
 		}
 	}
 	switch {
-	case file != "" && isOpen(remains) && !looksCompared(file) && !strings.Contains(file, ")"):
-		return exit.Usagef("'%s' lacks its ')', and stdout is the file %s: close it, or if '> %s' was meant as a condition, %s", remains, file, file, cure)
+	case file != "" && isOpen(remains) && !strings.Contains(file, ")"):
+		return exit.Usagef("'%s' lacks its ')', and stdout is the file %s: close the parenthesis, or if '> %s' was meant as a condition, %s", remains, file, file, cure)
 	case file != "" && remains != "":
 		return exit.Usagef("'%s' is the beginning of a spec, and stdout is the file %s: the shell took '>' for a redirection: %s", remains, file, cure)
 	case looksCompared(file):

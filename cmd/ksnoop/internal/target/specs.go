@@ -129,26 +129,31 @@ func (s *Specs) resolve(traces []*spec.Trace, target *compiler.Target, p *Progra
 	case plan != nil && w.Attach != "": // the specs fit, but not with --attach
 		err = exit.Misuse(err)
 	case plan == nil:
-		err = errors.Join(err, s.meantCommand(traces, target))
+		err = s.meantCommand(err, traces, target)
 	}
 	return plan, err
 }
 
-// meantCommand returns a hint for a word that is not a function of the kernel but
-// resembles a command, or nil.
-func (s *Specs) meantCommand(traces []*spec.Trace, target *compiler.Target) error {
-	if len(s.Files) > 0 || s.Watch {
-		return nil
+// meantCommand returns err with a hint in the error about the first word, if that is not
+// a function of the kernel but resembles a command.
+func (s *Specs) meantCommand(err error, traces []*spec.Trace, target *compiler.Target) error {
+	var first *spec.Error
+	if len(s.Files) > 0 || s.Watch || !errors.As(err, &first) || first.Text != s.Texts[0] {
+		return err
 	}
-	name := s.Texts[0]
-	near, ok := spec.Nearest(name, slices.Values(s.Commands))
+	near, ok := spec.Nearest(first.Text, slices.Values(s.Commands))
 	if !ok {
-		return nil
+		return err
 	}
-	if _, err := resolve.FindFunction(traces[0], target); err == nil {
-		return nil
+	if _, unknown := resolve.FindFunction(traces[0], target); unknown == nil {
+		return err
 	}
-	return exit.Usagef("if %s was meant as a command: did you mean '%s'?", name, near)
+	hint := fmt.Sprintf("if %s was meant as a command: did you mean '%s'?", first.Text, near)
+	if first.Hint != "" {
+		hint = first.Hint + "\n" + hint
+	}
+	first.Hint = hint
+	return err
 }
 
 // Compile compiles what is bound. k, unless nil, is the running kernel, whose ids for
