@@ -28,7 +28,7 @@ type guide struct {
 	ended   sync.WaitGroup
 }
 
-// tooLong is how long nothing may come before the guide says why that may be.
+// tooLong is the time without an event after which the guide names possible reasons.
 const tooLong = 10 * time.Second
 
 // newGuide returns the guide of a run that begins now. Iterators end by themselves.
@@ -39,8 +39,8 @@ func newGuide(stderr io.Writer, o *Options, unit *compiler.Unit, counts func() (
 	return &guide{w: stderr, o: o, unit: unit, counts: counts, begun: time.Now(), stopped: make(chan struct{})}
 }
 
-// start says how the run ends, above the headings and with them left out, and gives a
-// hint if nothing has come after a time.
+// start writes how the run ends, unless headings are left out, and prints a hint if there
+// is no event in the time patience.
 func (g *guide) start(patience time.Duration) {
 	if g == nil {
 		return
@@ -77,7 +77,7 @@ func (g *guide) shown() *compiler.EventType {
 	return g.unit.Events[0]
 }
 
-// subject returns what is traced, shortly.
+// subject returns the name of what is traced, and the number of other functions.
 func (g *guide) subject() string {
 	first := g.shown()
 	others := map[*compiler.Function]bool{}
@@ -93,14 +93,14 @@ func (g *guide) subject() string {
 	return name
 }
 
-// opening says what is done, and what ends it.
+// opening returns the line that tells what is done, and what ends it.
 func (g *guide) opening() string {
-	verb, result := "tracing "+g.subject(), "with a summary"
+	verb, result := "tracing "+g.subject(), ""
 	switch {
 	case g.o.Specs.Follow != nil:
 		verb = "following"
 	case render.OnlyTables(g.unit):
-		verb, result = "counting "+g.subject(), "and shows the table"
+		verb, result = "counting "+g.subject(), " and shows the table"
 		if len(g.unit.Tables) > 1 {
 			result += "s"
 		}
@@ -111,11 +111,11 @@ func (g *guide) opening() string {
 	if g.o.Bounds.Duration > 0 {
 		verb += fmt.Sprintf(" for %s", g.o.Bounds.Duration)
 	}
-	return fmt.Sprintf("%s: Ctrl-C ends it %s", verb, result)
+	return fmt.Sprintf("%s: Ctrl-C ends it%s", verb, result)
 }
 
-// end says at the end of a run that Ctrl-C has ended how many events there were. Tables,
-// and the counts of --summary, say more.
+// end prints the number of events if Ctrl-C has ended the run. Tables and --summary
+// have the numbers anyway.
 func (g *guide) end(sig syscall.Signal) {
 	if g == nil || g.o.Summary || sig != syscall.SIGINT || render.OnlyTables(g.unit) {
 		return
@@ -135,8 +135,8 @@ func (g *guide) end(sig syscall.Signal) {
 	fmt.Fprintf(g.w, "ksnoop: showed %d event%s in %s\n", n, s, took)
 }
 
-// hint says why nothing may have come in a time, or nothing if that is not so. Whether
-// a table has rows is not looked at: reading it makes kprobes miss calls.
+// hint returns the possible reasons why there was no event in the time patience, or "" if
+// there was one. Tables are not read, as that makes kprobes miss calls.
 func (g *guide) hint(patience time.Duration) string {
 	counts, err := g.counts()
 	if err != nil || g.o.Specs.Watch || g.o.Specs.Follow != nil || len(g.unit.Tables) > 0 {
@@ -152,7 +152,7 @@ func (g *guide) hint(patience time.Duration) string {
 	}
 	fn := g.shown().Probe.Func
 	name := render.PlainName(render.FunctionName(fn))
-	nothing := fmt.Sprintf("nothing of %s in %s: ", g.subject(), patience)
+	nothing := fmt.Sprintf("no event of %s in %s: ", g.subject(), patience)
 	whose := fmt.Sprintf("ksnoop --for 10s '%s($comm, count())' shows who calls it", name)
 	switch {
 	case sum.Unreadable > 0:
@@ -160,9 +160,9 @@ func (g *guide) hint(patience time.Duration) string {
 	case sum.Filtered > 0:
 		return nothing + fmt.Sprintf("all of %d calls were filtered out by %s; %s", sum.Filtered, g.filters("and "), whose)
 	}
-	reason := "is it called at all?"
-	if !fn.Tracepoint {
-		reason = fmt.Sprintf("is it called at all? A call that the compiler has inlined is not seen: 'ksnoop list %s*' has its neighbours", name)
+	reason := fmt.Sprintf("it may not be called, or only where the compiler has inlined it; ksnoop list '%s*' shows functions with similar names", name)
+	if fn.Tracepoint {
+		reason = fmt.Sprintf("the kernel may not reach it; ksnoop list '%s*' shows tracepoints with similar names", firstWord(name))
 	}
 	if filters := g.filters("or "); filters != "" && !g.unit.CountsCalls {
 		reason += fmt.Sprintf("; or %s filters its calls out: %s", filters, whose)
@@ -170,8 +170,16 @@ func (g *guide) hint(patience time.Duration) string {
 	return nothing + reason
 }
 
-// filters returns what leaves calls out, the last of several after a word, or "" if
-// nothing does.
+// firstWord returns a name up to its first underscore: tp:sched_ of tp:sched_switch.
+func firstWord(name string) string {
+	if i := strings.IndexByte(name, '_'); i > 0 {
+		return name[:i+1]
+	}
+	return name
+}
+
+// filters returns the options and conditions that leave calls out, the last of several
+// after a word, or "" if there are none.
 func (g *guide) filters(word string) string {
 	has := func(is func(*compiler.Probe) bool) bool {
 		return slices.ContainsFunc(g.unit.Events, func(ev *compiler.EventType) bool { return is(ev.Probe) })

@@ -49,15 +49,15 @@ func TestOpening(t *testing.T) {
 		probes  []*compiler.Probe
 		want    string
 	}{
-		{Options{}, []*compiler.Probe{probeOf("f")}, "tracing f: Ctrl-C ends it with a summary"},
-		{Options{}, []*compiler.Probe{probeOf("f"), probeOf("g"), probeOf("h")}, "tracing f and 2 more: Ctrl-C ends it with a summary"},
-		{Options{}, []*compiler.Probe{begin, end}, "tracing b: Ctrl-C ends it with a summary"},
-		{Options{Bounds: Bounds{Duration: time.Minute}}, []*compiler.Probe{probeOf("f")}, "tracing f for 1m0s: Ctrl-C ends it with a summary"},
+		{Options{}, []*compiler.Probe{probeOf("f")}, "tracing f: Ctrl-C ends it"},
+		{Options{}, []*compiler.Probe{probeOf("f"), probeOf("g"), probeOf("h")}, "tracing f and 2 more: Ctrl-C ends it"},
+		{Options{}, []*compiler.Probe{begin, end}, "tracing b: Ctrl-C ends it"},
+		{Options{Bounds: Bounds{Duration: time.Minute}}, []*compiler.Probe{probeOf("f")}, "tracing f for 1m0s: Ctrl-C ends it"},
 		{Options{Command: []string{"make", "-j"}}, []*compiler.Probe{probeOf("f\x1b")}, "tracing f? until make ends"},
 		{Options{}, []*compiler.Probe{counting}, "counting f: Ctrl-C ends it and shows the table"},
 		{Options{}, []*compiler.Probe{counting, counting}, "counting f: Ctrl-C ends it and shows the tables"},
-		{Options{}, []*compiler.Probe{counting, probeOf("g")}, "tracing f and 1 more: Ctrl-C ends it with a summary"},
-		{Options{Specs: target.Specs{Follow: &resolve.Following{}}}, []*compiler.Probe{following}, "following: Ctrl-C ends it with a summary"},
+		{Options{}, []*compiler.Probe{counting, probeOf("g")}, "tracing f and 1 more: Ctrl-C ends it"},
+		{Options{Specs: target.Specs{Follow: &resolve.Following{}}}, []*compiler.Probe{following}, "following: Ctrl-C ends it"},
 	} {
 		require.Equal(t, tc.want, guided(&tc.options, nil, nil, tc.probes...).opening())
 	}
@@ -67,10 +67,10 @@ func TestOpening(t *testing.T) {
 func TestHint(t *testing.T) {
 	filtered := probeOf("f")
 	filtered.EntryConds = make([]compiler.Cond, 1)
-	point := &compiler.Probe{Func: &compiler.Function{Name: "tick", Tracepoint: true}}
+	point := &compiler.Probe{Func: &compiler.Function{Name: "sched_tick", Tracepoint: true}}
 	counting := probeOf("f")
 	counting.Measure = compiler.Tables
-	const uncalled = "is it called at all? A call that the compiler has inlined is not seen: 'ksnoop list f*' has its neighbours"
+	const uncalled = "it may not be called, or only where the compiler has inlined it; ksnoop list 'f*' shows functions with similar names"
 	const whose = "ksnoop --for 10s 'f($comm, count())' shows who calls it"
 	for _, tc := range []struct {
 		options Options
@@ -79,7 +79,7 @@ func TestHint(t *testing.T) {
 		want    string
 	}{
 		{Options{}, compiler.Counters{}, probeOf("f"), uncalled},
-		{Options{}, compiler.Counters{}, point, "is it called at all?"},
+		{Options{}, compiler.Counters{}, point, "the kernel may not reach it; ksnoop list 'tp:sched_*' shows tracepoints with similar names"},
 		{Options{}, compiler.Counters{}, filtered, uncalled + "; or the condition filters its calls out: " + whose},
 		{Options{Programs: target.Programs{PID: 1, Tree: true}}, compiler.Counters{}, filtered, uncalled + "; or the condition, --pid, or --tree filters its calls out: " + whose},
 		{Options{Programs: target.Programs{Cgroup: "x"}}, compiler.Counters{}, filtered, uncalled + "; or the condition or --cgroup filters its calls out: " + whose},
@@ -94,7 +94,7 @@ func TestHint(t *testing.T) {
 	} {
 		want := tc.want
 		if want != "" {
-			want = "nothing of " + map[bool]string{true: "tp:tick", false: "f"}[tc.probe == point] + " in 10s: " + want
+			want = "no event of " + map[bool]string{true: "tp:sched_tick", false: "f"}[tc.probe == point] + " in 10s: " + want
 		}
 		require.Equal(t, want, guided(&tc.options, nil, []compiler.Counters{tc.counts}, tc.probe).hint(tooLong))
 	}
@@ -113,7 +113,7 @@ func TestGuide(t *testing.T) {
 	g.stop()
 	g.stop()
 	require.Equal(t, 2, strings.Count(text.String(), "\n"), text.String())
-	require.Regexp(t, "^ksnoop: tracing f: .*\nksnoop: nothing of f in 1ms: .*\n$", text.String())
+	require.Regexp(t, "^ksnoop: tracing f: .*\nksnoop: no event of f in 1ms: .*\n$", text.String())
 
 	text.Reset()
 	g = guided(&Options{}, &text, []compiler.Counters{{}}, probeOf("f"))
