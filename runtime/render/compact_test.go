@@ -72,8 +72,11 @@ func TestCompactNames(t *testing.T) {
 	ev.Probe.Func.Tracepoint = true
 	ev.Comm = []byte("фоновый поток 1")
 	require.NoError(t, p.Event(ev))
+	ev.Comm = []byte("漢字 あ")
+	require.NoError(t, p.Event(ev))
 	require.Equal(t, `            TIME  CPU      PID COMM             FUNCTION(ARGS) = RETURN
        123456789    2       77 \033[2J\n        ->     f()
        123456789    2       77 фоновый поток 1  -> tp:f()
+       123456789    2       77 漢字 あ          -> tp:f()
 `, string(p.text))
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -107,7 +106,7 @@ func (p *printer) ftrace(ev *runtime.Event) {
 func (p *printer) task(ev *runtime.Event) {
 	p.word = btfdump.AppendString(p.word[:0], ev.Comm)
 	name := p.word[1 : len(p.word)-1] // no quotes
-	p.blanks(16 - utf8.RuneCount(name))
+	p.blanks(16 - columnsOf(name))
 	p.text = append(append(p.text, name...), '-')
 	start := len(p.text)
 	p.text = strconv.AppendUint(p.text, uint64(ev.TID), 10)

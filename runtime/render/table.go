@@ -89,14 +89,14 @@ func (t *Table) lines(widths []int, numbers []bool, width int) string {
 // longestWord returns the length of the longest word of a text.
 func longestWord(text string) (longest int) {
 	for word := range strings.FieldsSeq(text) {
-		longest = max(longest, utf8.RuneCountInString(word))
+		longest = max(longest, columnsOf(word))
 	}
 	return longest
 }
 
 // aligned returns a cell with blanks up to the width of its column.
 func aligned(cell string, width int, number bool) string {
-	pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+	pad := strings.Repeat(" ", width-columnsOf(cell))
 	if number {
 		return pad + cell
 	}
@@ -109,7 +109,7 @@ func (t *Table) columns() (widths []int, numbers []bool) {
 	for i := range widths {
 		numbers[i] = true
 		for n, row := range t.Rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], columnsOf(row[i]))
 			numbers[i] = numbers[i] && (n == 0 || strings.Trim(row[i], "0123456789") == "")
 		}
 	}

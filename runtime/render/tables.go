@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -248,7 +247,7 @@ func (tt *tableText) appendLine(text []byte, cells []string, widths []int) []byt
 	start := len(text)
 	for i, cell := range cells {
 		cell = cutCell(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		pad := strings.Repeat(" ", widths[i]-columnsOf(cell))
 		if tt.right[i] {
 			cell = pad + cell
 		} else {
@@ -270,9 +269,9 @@ const leastKey = 8
 func (tt *tableText) fit(width int) []int {
 	widths := make([]int, len(tt.names))
 	for i, name := range tt.names {
-		widths[i] = utf8.RuneCountInString(name)
+		widths[i] = columnsOf(name)
 		for _, row := range tt.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row.cells[i]))
+			widths[i] = max(widths[i], columnsOf(row.cells[i]))
 		}
 	}
 	total := 0
