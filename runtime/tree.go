@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -86,6 +87,37 @@ func (s *Session) FollowChildren(start func() error) error {
 		return err
 	}
 	return errors.Join(start(), s.counters.store(compiler.ControlStarter, 0))
+}
+
+// Deserted reports whether no process of the tree is left besides the one at its root,
+// which stays there as a zombie until its parent waits for it. It needs a unit with a
+// tree.
+func (s *Session) Deserted() (bool, error) {
+	root := s.unit.Tree.Root
+	pid, ok, err := s.nextInTree(nil)
+	if ok && pid == root {
+		_, ok, err = s.nextInTree(&root)
+	}
+	return !ok, err
+}
+
+// nextInTree returns the process in the tree that follows another one, or the first one,
+// and whether there is one. The iterator of package ebpf would add 12 KB to the binary.
+func (s *Session) nextInTree(last *uint32) (pid uint32, ok bool, err error) {
+	attr := struct {
+		fd   uint32
+		_    uint32
+		key  *uint32
+		next *uint32
+	}{fd: uint32(s.coll.Maps[compiler.TreeMap].FD()), key: last, next: &pid}
+	_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_MAP_GET_NEXT_KEY, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	switch errno {
+	case 0:
+		return pid, true, nil
+	case unix.ENOENT:
+		return 0, false, nil
+	}
+	return 0, false, fmt.Errorf("read the processes of the tree: %w", errno)
 }
 
 // Unfollowed returns how many processes are not in the tree because it was full, or

@@ -48,9 +48,7 @@ func openTracing(o *Options, s *term.Streams) (t *tracing, err error) {
 	if t.ready, err = OpenReady(o.Ready); err != nil {
 		return nil, err
 	}
-	if !o.Programs.Tree { // a tree may outlive the process
-		t.traced = openTraced(int(o.Programs.PID), int(o.Programs.TID))
-	}
+	t.traced = openTraced(int(o.Programs.PID), int(o.Programs.TID))
 	return t, nil
 }
 
@@ -94,6 +92,9 @@ func (t *tracing) begin(session *runtime.Session) error {
 		})
 	}
 	if t.traced != nil {
+		if session.Unit().Tree != nil {
+			t.traced.deserted = session.Deserted
+		}
 		go t.traced.wait(func() { session.Stop() })
 	}
 	if t.bounds.Duration > 0 {

@@ -98,6 +98,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	defer func() {
 		_ = term.WithProgress(s.Err, session, "detaching", len(unit.Probes()), session.Close)
 	}()
+	defer run.traced.close() // it reads the session
 	stopper := StopOnSignal(session, run.command, o.Own, func() { term.Hurry(s.Out) })
 	if err := run.restrict(session); err != nil {
 		return err

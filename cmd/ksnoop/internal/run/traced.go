@@ -6,19 +6,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// traced is the process of --pid or the thread of --tid. Tracing ends with it:
-// there will be no more calls, and its id may be reused.
+// traced is the process of --pid or the thread of --tid. Tracing ends with it, and with
+// --tree with the last descendant: there will be no more calls, and its id may be reused.
 type traced struct {
 	what  string // "process" or "thread"
 	id    int
 	file  *os.File // a pidfd, or the file stat of the thread
 	ended atomic.Bool
+
+	deserted func() (bool, error) // reports whether no descendant runs, or nil without --tree
+	looking  sync.Mutex           // held by deserted
+	closed   bool                 // deserted is not called any more
 }
 
 // openTraced opens the process or the thread to wait for, if there is an id of one.
@@ -62,7 +67,7 @@ func (t *traced) wait(done func()) {
 	if t.what == "thread" {
 		gone = t.threadGone
 	}
-	if gone() {
+	if gone() && t.alone() {
 		t.ended.Store(true)
 		done()
 	}
@@ -81,8 +86,39 @@ func (t *traced) processGone() bool {
 	}) == nil
 }
 
-// glances is the time between two looks at a thread. A pidfd of a thread could be
-// waited for, but Linux 6.9 is the first with one.
+// alone waits until no descendant runs. It returns false if t is closed before. As
+// processes may start while the kernel looks for them, there must be none twice.
+func (t *traced) alone() bool {
+	if t.deserted == nil {
+		return true
+	}
+	for none := 0; none < 2; time.Sleep(glances) {
+		deserted, open := t.look()
+		switch {
+		case !open:
+			return false
+		case deserted:
+			none++
+		default:
+			none = 0
+		}
+	}
+	return true
+}
+
+// look reports whether no descendant runs, and whether t is still open.
+func (t *traced) look() (deserted, open bool) {
+	t.looking.Lock()
+	defer t.looking.Unlock()
+	if t.closed {
+		return false, false
+	}
+	deserted, err := t.deserted()
+	return deserted && err == nil, true
+}
+
+// glances is the time between two looks at a thread or a tree. A pidfd of a thread could
+// be waited for, but Linux 6.9 is the first with one.
 const glances = 100 * time.Millisecond
 
 // threadGone waits until the thread has ended. It returns false if the file is
@@ -122,13 +158,19 @@ func (t *traced) report(stderr io.Writer) {
 	case t == nil || !t.ended.Load():
 	case t.what == "thread":
 		fmt.Fprintf(stderr, "ksnoop: thread %d has ended\n", t.id)
+	case t.deserted != nil:
+		fmt.Fprintf(stderr, "ksnoop: process %d and its descendants have ended\n", t.id)
 	default:
 		fmt.Fprintf(stderr, "ksnoop: process %d has ended\n", t.id)
 	}
 }
 
+// close ends the wait. It may be called again.
 func (t *traced) close() {
 	if t != nil {
+		t.looking.Lock()
+		t.closed = true
+		t.looking.Unlock()
 		t.file.Close()
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -44,6 +45,32 @@ func TestTracedProcess(t *testing.T) {
 	require.True(t, strings.HasSuffix(text.String(), "again"))
 
 	require.Nil(t, openTraced(cmd.Process.Pid, 0))
+}
+
+// TestTracedFamily verifies that the end of the last descendant is waited for, but not
+// after close.
+func TestTracedFamily(t *testing.T) {
+	cmd := exec.Command("true")
+	require.NoError(t, cmd.Start())
+	left := []int{2, 1, -1, 0, 1, 0, 0} // -1: it is not known
+	p := openTraced(cmd.Process.Pid, 0)
+	p.deserted = func() (bool, error) {
+		n := left[0]
+		if left = left[1:]; n < 0 {
+			return true, errors.New("aborted")
+		}
+		return n == 0, nil
+	}
+	p.wait(func() { left = append(left, 4) })
+	require.Equal(t, []int{4}, left)
+	var text strings.Builder
+	p.report(&text)
+	require.Equal(t, fmt.Sprintf("ksnoop: process %d and its descendants have ended\n", cmd.Process.Pid), text.String())
+	p.close()
+	p.close()
+	require.False(t, p.alone())
+	require.Equal(t, []int{4}, left)
+	require.NoError(t, cmd.Wait())
 }
 
 // TestTracedThread verifies that the end of a thread is noticed while its process
