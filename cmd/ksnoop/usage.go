@@ -130,9 +130,9 @@ var lineHabits = map[string]string{
 
 // recordHabits does the same for trace-cmd record and perf record.
 var recordHabits = map[string]string{
-	"e": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch", "event": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch",
+	"e": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch",
 	"l": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read(count)'", "g": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read($kstack)'",
-	"F": "record -w FILE SPEC -- COMMAND", "a": "record -w FILE SPEC: all processes are traced anyway",
+	"F": "record -w FILE SPEC -- COMMAND",
 	"c": "record -w FILE -p PID --tree SPEC",
 }
 

@@ -109,8 +109,8 @@ func functionHint(function string) string {
 		return "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""
 	case function == "sizeof" || function == "offsetof":
 		return "ksnoop info TYPE shows sizes and offsets"
-	case stackHabits[function] != "":
-		return "write " + stackHabits[function]
+	case stackHabit(function) != "":
+		return "write " + stackHabit(function)
 	case function == "container_of":
 		return noContainerOf
 	case function == "kaddr" || function == "ksym":
@@ -174,4 +174,38 @@ func (p *parser) isTimed() bool {
 	}
 	b, ok := p.last.Value.(*Builtin)
 	return ok && b.Name.Name == "duration"
+}
+
+const (
+	noAssignments = "there are no assignments"
+	keyFirst      = "what calls are counted by comes before the aggregate: vfs_read($comm, count())"
+)
+
+// listHabit returns a hint for the list after a word that is no function, such as that of
+// kstack(5), or "".
+func (p *parser) listHabit() string {
+	word, _, called := strings.Cut(p.text, "(")
+	if !called || p.cond {
+		return ""
+	}
+	return FunctionHabit(strings.TrimSpace(word))
+}
+
+// assigns reports whether tok is a part of an assignment of C: x++, ++x or x += y.
+func (p *parser) assigns() bool {
+	sign := p.tok.text
+	switch sign {
+	case "=":
+		return p.prev.arithmetic() != 0
+	case "+", "-":
+		at := p.tok.at
+		return strings.Contains(p.text[max(0, at.Start-1):min(at.End+1, len(p.text))], sign+sign)
+	}
+	return false
+}
+
+// isGlobal reports whether x is a variable.
+func isGlobal(x Expr) bool {
+	_, ok := x.(*Global)
+	return ok
 }

@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // This file has what users of bpftrace, perf-probe, gdb and C write where a spec has
 // the name of a function.
@@ -26,11 +23,11 @@ func FunctionHabit(word string) string {
 	case "container_of":
 		return noContainerOf
 	}
-	switch {
-	case stackHabits[word] != "":
-		return "a stack is a value in the list of a function: vfs_read(" + stackHabits[word] + ")"
-	case isSourceFile(word):
+	if isSourceFile(word) {
 		return sourceLines
+	}
+	if stack := stackHabit(word); stack != "" {
+		return "a stack is a value in the list of a function: vfs_read(" + stack + ")"
 	}
 	return ""
 }
@@ -38,13 +35,24 @@ func FunctionHabit(word string) string {
 // noContainerOf is the hint for a macro of C.
 const noContainerOf = "container_of is a macro: subtract the offset of the member, which ksnoop info TYPE shows: (struct y *)((u8 *)x - 16)"
 
-// stackHabits has the words for stacks in bpftrace, gdb and SystemTap.
-var stackHabits = map[string]string{
-	"kstack": "$kstack", "stack": "$kstack", "bt": "$kstack", "backtrace": "$kstack", "print_backtrace": "$kstack",
-	"ustack": "$ustack", "ubacktrace": "$ustack", "print_ubacktrace": "$ustack",
+// stackHabit returns what a word for a stack in bpftrace, gdb and SystemTap is in specs,
+// or "" for other words.
+//
+//go:noinline
+func stackHabit(word string) string {
+	switch word {
+	case "kstack", "stack", "bt", "backtrace", "print_backtrace":
+		return "$kstack"
+	case "ustack", "ubacktrace", "print_ubacktrace":
+		return "$ustack"
+	}
+	return ""
 }
 
-// isSourceFile reports whether a word is the name of a file of C.
+// isSourceFile reports whether a word is the name of a file of C. It is not inlined: it
+// has five callers.
+//
+//go:noinline
 func isSourceFile(word string) bool {
 	return strings.HasSuffix(word, ".c") || strings.HasSuffix(word, ".h") || strings.HasSuffix(word, ".S")
 }
@@ -52,25 +60,28 @@ func isSourceFile(word string) bool {
 // commandHint returns a hint for a command of gdb at the place of the function, with
 // what follows it, or "" for other words.
 func commandHint(word, rest string) string {
-	variable := rest
+	variable, or := rest, ""
 	if isWord(rest[0]) && !isDigit(rest[0]) {
 		variable = "@" + rest
 	}
 	switch word {
-	case "ptype", "whatis", "pahole":
-		return fmt.Sprintf("write ksnoop info '%s'", rest)
+	case "ptype", "whatis":
+		word = "info"
 	case "functions":
-		return fmt.Sprintf("write ksnoop list '%s'", rest)
+		word = "list"
 	case "info":
-		if glob, ok := strings.CutPrefix(rest, "functions "); ok {
-			return fmt.Sprintf("write ksnoop list '%s'", glob)
+		if !strings.HasPrefix(rest, "functions ") {
+			return ""
 		}
-	case "print", "p", "output", "display":
-		return fmt.Sprintf("write ksnoop print '%s'; for a function, leave out '%s'", variable, word)
-	case "watch", "rwatch", "awatch":
-		return fmt.Sprintf("write ksnoop watch '%s'", variable)
+		word, rest = "list", rest[len("functions "):]
+	case "print":
+		rest, or = variable, "; for a function, leave out 'print'"
+	case "watch":
+		rest = variable
+	default:
+		return ""
 	}
-	return ""
+	return "write ksnoop " + word + " '" + rest + "'" + or
 }
 
 // badCommand returns the error for an unexpected token after the command of another
@@ -135,38 +146,4 @@ func (p *parser) badNumberPlace(t token) error {
 		return err
 	}
 	return err.WithHint("source lines are not known to ksnoop; an instruction is 'p %s+N', N bytes after its beginning", before)
-}
-
-const (
-	noAssignments = "there are no assignments"
-	keyFirst      = "what calls are counted by comes before the aggregate: vfs_read($comm, count())"
-)
-
-// listHabit returns a hint for the list after a word that is no function, such as that of
-// kstack(5), or "".
-func (p *parser) listHabit() string {
-	word, _, called := strings.Cut(p.text, "(")
-	if !called || p.cond {
-		return ""
-	}
-	return FunctionHabit(strings.TrimSpace(word))
-}
-
-// assigns reports whether tok is a part of an assignment of C: x++, ++x or x += y.
-func (p *parser) assigns() bool {
-	t := p.tok
-	switch {
-	case t.kind == compare:
-		return t.text == "=" && p.prev.arithmetic() != 0
-	case !t.is("-") && !t.is("+"):
-		return false
-	}
-	doubled := p.prev.is(t.text) && p.prev.at.End == t.at.Start
-	return doubled || strings.HasPrefix(p.text[t.at.End:], t.text)
-}
-
-// isGlobal reports whether x is a variable.
-func isGlobal(x Expr) bool {
-	_, ok := x.(*Global)
-	return ok
 }

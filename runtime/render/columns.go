@@ -1,7 +1,5 @@
 package render
 
-import "unicode/utf8"
-
 // wideRunes are the characters that take two columns of a terminal, from the first to the
 // last of each range: those of Chinese, Japanese and Korean, their full-width forms, and
 // emoji. It is a rough form of Unicode's East Asian Width.
@@ -10,21 +8,16 @@ var wideRunes = [...][2]rune{
 	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 }
 
-// columnsOf returns the number of columns that a text takes on a terminal.
-func columnsOf[T string | []byte](text T) int {
-	n := len(text)
-	for i := range n {
-		if text[i] >= utf8.RuneSelf {
-			return wideColumns(string(text))
-		}
-	}
-	return n
-}
-
-// wideColumns does the same for text that is not plain ASCII.
-func wideColumns(text string) (n int) {
+// columnsOf returns the number of columns that a text takes on a terminal. It is not
+// inlined: it has a dozen callers.
+//
+//go:noinline
+func columnsOf(text string) (n int) {
 	for _, r := range text {
 		n++
+		if r < wideRunes[0][0] {
+			continue
+		}
 		for _, wide := range wideRunes {
 			if wide[0] <= r && r <= wide[1] {
 				n++

@@ -93,7 +93,7 @@ func (p *compactPrinter) comm(name []byte) {
 	start := len(p.text)
 	p.text = btfdump.AppendString(p.text, name)
 	p.text = append(p.text[:start], p.text[start+1:len(p.text)-1]...) // no quotes
-	p.blanks(max(0, 16-columnsOf(p.text[start:])) + 1)
+	p.blanks(max(0, 16-columnsOf(string(p.text[start:]))) + 1)
 }
 
 // value prints a value, or why it cannot be read. A string is printed without its

@@ -106,7 +106,7 @@ func (p *printer) ftrace(ev *runtime.Event) {
 func (p *printer) task(ev *runtime.Event) {
 	p.word = btfdump.AppendString(p.word[:0], ev.Comm)
 	name := p.word[1 : len(p.word)-1] // no quotes
-	p.blanks(16 - columnsOf(name))
+	p.blanks(16 - columnsOf(string(name)))
 	p.text = append(append(p.text, name...), '-')
 	start := len(p.text)
 	p.text = strconv.AppendUint(p.text, uint64(ev.TID), 10)

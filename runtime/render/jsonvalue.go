@@ -170,4 +170,7 @@ func besideArgs(v *compiler.Value) string {
 	return ""
 }
 
+// quoteJSON appends text as a JSON string. It is not inlined: it has 27 callers.
+//
+//go:noinline
 func quoteJSON(dst []byte, text string) []byte { return btfdump.AppendJSONString(dst, []byte(text)) }

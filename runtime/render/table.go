@@ -88,13 +88,15 @@ func (t *Table) lines(widths []int, numbers []bool, width int) string {
 
 // longestWord returns the length of the longest word of a text.
 func longestWord(text string) (longest int) {
-	for word := range strings.FieldsSeq(text) {
+	for _, word := range strings.Fields(text) {
 		longest = max(longest, columnsOf(word))
 	}
 	return longest
 }
 
 // aligned returns a cell with blanks up to the width of its column.
+//
+//go:noinline
 func aligned(cell string, width int, number bool) string {
 	pad := strings.Repeat(" ", width-columnsOf(cell))
 	if number {

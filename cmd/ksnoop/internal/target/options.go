@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"os"
 	goruntime "runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -16,7 +15,7 @@ import (
 // ParseNumber parses the value of an option that is a positive number.
 func ParseNumber(name, text string, limit uint64) (uint64, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
-	if name == "pid" && slices.Contains([]string{"function", "function_graph", "nop"}, text) {
+	if name == "pid" && strings.HasPrefix(text, "function") {
 		return 0, exit.Usagef("--pid is %q: it must be a number; leave out trace-cmd's plugin, as in ksnoop 'vfs_read(count)'", text)
 	}
 	if err != nil && limit == MaxPID && strings.IndexFunc(text, unicode.IsLetter) == 0 {
