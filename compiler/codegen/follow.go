@@ -145,41 +145,62 @@ func (p *program) start() {
 	p.line()
 }
 
-// freedMemory generates the program of a tracepoint at which memory is freed.
+// freedMemory generates the program of a tracepoint at which memory is freed. Mostly
+// no object is near it, and nothing more is asked.
 func (p *program) freedMemory() {
 	f, exit := p.probe.Follow, p.exitLabel()
 	p.step("freed memory")
 	p.readScalar(f.Object, false, true, exit)
 	p.emit(asm.JEq.Imm(asm.R1, 0, exit))
-	line := p.deferred("freed", func() { p.line(); p.emit(asm.Ja.Label(exit)) })
 	if f.Size == nil {
-		p.compareObjects(line)
+		p.compareObjects(p.deferred("freed", func() { p.line(); p.emit(asm.Ja.Label(exit)) }))
 		return
 	}
-	distance := int16(p.room(8))
-	inside := p.deferred("near", func() {
-		p.step("is it in what is freed?")
-		p.readScalar(f.Size, p.direct(f.Size), true, exit)
-		p.emit(
-			asm.LoadMem(asm.R2, asm.RFP, distance, asm.DWord),
-			asm.JGE.Reg(asm.R2, asm.R1, exit),
-			asm.Ja.Label(line),
-		)
-	})
+	near := p.deferred("near", func() { p.endInside(f.Size) })
 	p.step("is an object there?")
 	p.emit(asm.LoadMapValue(asm.R2, 0, 0).WithReference(compiler.ObjectsMap))
 	for i := range compiler.MostObjects {
-		near := p.deferred("near", func() {
-			p.emit(asm.StoreMem(asm.RFP, distance, asm.R4, asm.DWord))
-			p.seen(i, asm.R3, inside)
-		})
 		p.emit(
 			asm.LoadMem(asm.R3, asm.R2, int16(compiler.ObjectAddrs+8*i), asm.DWord),
-			asm.Mov.Reg(asm.R4, asm.R3),
-			asm.Sub.Reg(asm.R4, asm.R1),
-			asm.JLT.Imm(asm.R4, nearby, near),
+			asm.Sub.Reg(asm.R3, asm.R1),
+			asm.JLT.Imm(asm.R3, nearby, near),
 		)
 	}
+}
+
+// endInside ends each object in the memory that is freed at the address in R1. One that
+// is near it may lie behind its end, and others inside.
+func (p *program) endInside(size *compiler.Value) {
+	freed, bytes := int16(p.room(8)), int16(p.room(8))
+	loop, next := p.prefix+p.fresh("inside"), p.prefix+p.fresh("nextinside")
+	p.step("how much is freed?")
+	p.emit(asm.StoreMem(asm.RFP, freed, asm.R1, asm.DWord))
+	p.readScalar(size, p.direct(size), true, p.exitLabel())
+	p.emit(
+		asm.StoreMem(asm.RFP, bytes, asm.R1, asm.DWord),
+		asm.Mov.Imm(rStash, 0), // offset of the object's place
+	)
+	p.label(loop)
+	p.step("is it in what is freed?")
+	p.emit(
+		asm.LoadMapValue(asm.R2, 0, 0).WithReference(compiler.ObjectsMap),
+		asm.Add.Reg(asm.R2, rStash),
+		asm.LoadMem(asm.R1, asm.R2, compiler.ObjectAddrs, asm.DWord),
+		asm.LoadMem(asm.R3, asm.R2, compiler.ObjectNumbers, asm.DWord),
+		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectNumber, asm.R3, asm.DWord),
+		asm.LoadMem(asm.R3, asm.RFP, freed, asm.DWord),
+		asm.Sub.Reg(asm.R1, asm.R3),
+		asm.LoadMem(asm.R3, asm.RFP, bytes, asm.DWord),
+		asm.JGE.Reg(asm.R1, asm.R3, next),
+	)
+	p.line()
+	p.label(next)
+	p.emit(
+		asm.Add.Imm(rStash, 8),
+		asm.JLT.Imm(rStash, 8*compiler.MostObjects, loop),
+		asm.Ja.Label(p.exitLabel()),
+	)
 }
 
 // deferred defers code and returns its label, which is new.

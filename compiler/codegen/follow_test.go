@@ -164,6 +164,36 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// Each object in memory that is freed ends, whatever else is near it.
+func TestFollowFreed(t *testing.T) {
+	spanEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newFollowRig(t, f, "send(buf)", resolve.Following{})
+		memory := r.alloc(make([]byte, 4096))
+		free := func(at, size uint64) {
+			r.do(call{fn: "kmem_cache_free", args: []uint64{someCode, memory + at, r.alloc(le(uint32(0), uint32(size)))}})
+		}
+		for _, at := range []uint64{256, 0, 320, 384, 1024, 512} {
+			r.do(call{fn: "send", args: []uint64{0, memory + at}})
+		}
+		r.seenObjects()
+		const by = " kmem_cache_free ptr freed by=18446744071578849844"
+		for _, tc := range []struct {
+			at, size uint64
+			want     []string
+		}{
+			{0, 64, []string{"2" + by}},
+			{0, 256, nil},
+			{192, 256, []string{"1" + by, "3" + by, "4" + by}},
+			{192, 256, nil},
+			{0, 4096, []string{"5" + by, "6" + by}},
+		} {
+			free(tc.at, tc.size)
+			require.Equal(t, tc.want, r.seenObjects())
+		}
+		require.Zero(t, r.counters(0))
+	})
+}
+
 func TestFollowManyObjects(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newFollowRig(t, f, "send(buf)", resolve.Following{})
