@@ -22,11 +22,13 @@ type breakpoints struct {
 	link.Link
 	probe   *compiler.Probe
 	program string
-	addr    uint64 // of the memory, or 0 for an object that has not been found
-	object  uint64 // number of the object that is watched, or 0
-	ended   bool   // whether there was an object that has ended
-	gone    int    // number of times that Gone has found that the object has ended
-	last    []byte // the value of an object that had ended when its breakpoints were set, or nil
+	addr    uint64  // of the memory, or 0 for an object that has not been found
+	object  uint64  // number of the object that is watched, or 0
+	ended   bool    // whether there was an object that has ended
+	gone    int     // number of times that Gone has found that the object has ended
+	last    []byte  // the value of an object that had ended when its breakpoints were set, or nil
+	first   uint64  // the bytes that were there before they were set
+	early   *Unseen // what had changed when they stood, until Unseen or WatchObject returns it; or nil
 	events  []*os.File
 	counted uint64 // what the events had counted when they were closed
 }
@@ -43,14 +45,35 @@ func (b *breakpoints) Close() error {
 
 // attachBreakpoints finds the memory that a probe watches, and sets the breakpoints.
 func (s *Session) attachBreakpoints(program string, p *compiler.Probe) (link.Link, error) {
+	b := &breakpoints{probe: p, program: program}
 	if p.Watch.Finder != nil {
-		return &breakpoints{probe: p, program: program}, nil
+		return b, b.try()
 	}
 	addr, err := s.locate(p.Watch)
 	if err != nil {
 		return nil, err
 	}
-	return s.watchAt(s.coll.Programs[program], p, addr)
+	return b, s.watchAt(b, addr)
+}
+
+// lastPage is the kernel's last page, which is never used: pointers into it are error
+// numbers.
+const lastPage = 1<<64 - 4096
+
+// try returns an error if no breakpoint can be set in the kernel's memory, which would
+// otherwise show when an object has been found.
+func (b *breakpoints) try() error {
+	for cpu := range max(b.probe.Features.CPUs, 1) {
+		event, err := openBreakpoint(lastPage, b.probe.Watch.Size, cpu)
+		if errors.Is(err, unix.ENODEV) {
+			continue // the CPU is offline
+		}
+		if err != nil {
+			return err
+		}
+		return event.Close()
+	}
+	return nil
 }
 
 // locate returns the address of the memory to watch.
@@ -80,40 +103,59 @@ func (s *Session) peek(addr uint64, size int) (uint64, error) {
 	return atomic.LoadUint64(m(at + compiler.PeekData)), nil
 }
 
-// watchAt sets the breakpoints of a probe at an address. A write before the first of
-// them is set is shown as unseen.
-func (s *Session) watchAt(prog *ebpf.Program, p *compiler.Probe, addr uint64) (_ *breakpoints, err error) {
-	value, err := s.peek(addr, p.Watch.Size)
-	if err != nil {
-		return nil, err
+// watchAt sets breakpoints at an address. What changes there after the first read and
+// before the last of them stands is kept as unseen.
+func (s *Session) watchAt(b *breakpoints, addr uint64) (err error) {
+	if err = s.beginAt(b, addr); err != nil {
+		return err
 	}
-	slot := p.Watch.Slot * compiler.WatchedSize
-	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedLast), value)
+	if err = b.set(s.coll.Programs[b.program]); err != nil {
+		return err
+	}
+	if b.early, err = s.unseenBy(b); err != nil {
+		b.Close()
+	}
+	return err
+}
+
+// beginAt stores what breakpoints are about, and the bytes that are there.
+func (s *Session) beginAt(b *breakpoints, addr uint64) (err error) {
+	w := b.probe.Watch
+	if b.first, err = s.peek(addr, w.Size); err != nil {
+		return err
+	}
+	b.addr = addr
+	slot := w.Slot * compiler.WatchedSize
+	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedLast), b.first)
 	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedAddr), addr)
-	b := &breakpoints{probe: p, addr: addr}
+	return nil
+}
+
+// set sets the breakpoints on all CPUs, or none of them.
+func (b *breakpoints) set(prog *ebpf.Program) (err error) {
 	defer func() {
 		if err != nil {
 			b.Close()
 		}
 	}()
-	for cpu := range max(p.Features.CPUs, 1) {
-		event, err := openBreakpoint(addr, p.Watch.Size, cpu)
+	for cpu := range max(b.probe.Features.CPUs, 1) {
+		event, err := openBreakpoint(b.addr, b.probe.Watch.Size, cpu)
 		if errors.Is(err, unix.ENODEV) {
 			continue // the CPU is offline
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.events = append(b.events, event)
 		fd := int(event.Fd())
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
-			return nil, err
+			return err
 		}
 		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b, nil
+	return nil
 }
 
 // writes is HW_BREAKPOINT_W (include/uapi/linux/hw_breakpoint.h).
@@ -196,27 +238,34 @@ func (s *Session) Unseen() (all []Unseen, err error) {
 	}
 	for _, at := range s.attached {
 		b, ok := at.link.(*breakpoints)
-		if !ok || b.probe.Watch.New == nil || len(b.events) == 0 {
-			continue // what follows a write is not known there
+		if !ok || len(b.events) == 0 {
+			continue
 		}
-		u, err := s.unseenBy(b)
+		since, err := s.unseenBy(b)
 		if err != nil {
 			return all, err
 		}
-		if u != nil {
-			all = append(all, *u)
+		for _, u := range []*Unseen{b.early, since} {
+			if u != nil {
+				all = append(all, *u)
+			}
 		}
+		b.early = nil
 	}
 	return all, nil
 }
 
 // unseenBy compares watched memory with what its program has seen last. A write
-// between the two reads shows in the hits, once its CPU has run the program.
+// between the two reads shows in the hits, once its CPU has run the program. Where that
+// runs before the write, what follows the first hit is not known.
 func (s *Session) unseenBy(b *breakpoints) (*Unseen, error) {
 	w := b.probe.Watch
 	slot := w.Slot * compiler.WatchedSize
 	addr := atomic.LoadUint64(s.watched.word(slot + compiler.WatchedAddr))
 	hits := atomic.LoadUint64(s.watched.word(slot + compiler.WatchedHits))
+	if w.New == nil && hits > 0 {
+		return nil, nil
+	}
 	before, err := s.peek(addr, w.Size)
 	if err != nil {
 		return nil, nil // the memory has gone
@@ -238,7 +287,7 @@ func (s *Session) unseenBy(b *breakpoints) (*Unseen, error) {
 	case !atomic.CompareAndSwapUint64(last, seen, now):
 		return nil, nil
 	}
-	return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: stateOf(w.Old, seen), Now: stateOf(w.New, now)}, nil
+	return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: stateOf(w.Old, seen), Now: stateOf(w.Old, now)}, nil
 }
 
 // stateOf returns the value that the bytes of watched memory mean.

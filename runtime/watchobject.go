@@ -57,21 +57,31 @@ func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Un
 		b.last = found
 		return nil, nil // its end is the next event of it
 	}
-	set, err := s.watchAt(s.coll.Programs[b.program], b.probe, addr)
-	if err != nil {
+	if err := s.watchAt(b, addr); err != nil {
 		return nil, &AttachError{b.probe, compiler.Breakpoint, err}
 	}
-	b.events = set.events
-	is := stateOf(w.Old, atomic.LoadUint64(s.watched.word(slot+compiler.WatchedLast)))
 	if !s.lives(b) {
 		b.last = found // what is there now may be another object's
 		return nil, nil
 	}
-	if before := is; !bytes.Equal(is.Data, found[:len(is.Data)]) {
-		before.Data = found[:len(is.Data)]
-		return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: before, Now: is}, nil
+	return b.sinceFound(found), nil
+}
+
+// sinceFound returns what has changed unseen since the call that found the object, or
+// nil. The breakpoints stand.
+func (b *breakpoints) sinceFound(found []byte) *Unseen {
+	u := b.early
+	b.early = nil
+	first := stateOf(b.probe.Watch.Old, b.first)
+	if u == nil {
+		u = &Unseen{Time: monotonic(), Probe: b.probe, Addr: b.addr, Now: first}
 	}
-	return nil, nil
+	u.Before = first
+	u.Before.Data = found[:len(first.Data)]
+	if bytes.Equal(u.Before.Data, u.Now.Data) {
+		return nil
+	}
+	return u
 }
 
 // EndObject removes the breakpoints of an object that has ended, and stores in the

@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
+
+// requireBreakpoints skips the test where nobody may set breakpoints in the kernel.
+func requireBreakpoints(t *testing.T) {
+	requireTypes(t)
+	if p := ReadPrivileges(); p.Refusal() != "" || !p.SysAdmin {
+		t.Skip("breakpoints in the kernel's memory need CAP_SYS_ADMIN")
+	}
+	if err := (&breakpoints{probe: &compiler.Probe{Watch: &compiler.Watch{Size: 1}}}).try(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// loadWatch loads what watches memory.
+func loadWatch(t *testing.T, text string) *Session {
+	trace, err := spec.ParseWatch(text)
+	require.NoError(t, err)
+	traces := []*spec.Trace{trace}
+	var plan *compiler.Plan
+	var misfit error
+	k, err := OpenFor(traces, nil, func(target *compiler.Target) bool {
+		plan, misfit = resolve.All(traces, target, resolve.Wishes{})
+		return misfit == nil
+	})
+	require.NoError(t, cmp.Or(err, misfit))
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{})
+	require.NoError(t, err)
+	s, err := Load(unit, k)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestWatchedEarly changes memory after its first read and before its breakpoints
+// stand: that is unseen. What changes after that is seen.
+func TestWatchedEarly(t *testing.T) {
+	requireBreakpoints(t)
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	types, err := btf.LoadKernelSpec()
+	require.NoError(t, err)
+	var task *btf.Struct
+	require.NoError(t, types.TypeByName("task_struct", &task))
+	addr := readOnce(t, 0, "(u64)$task")[0][0].Uint64()
+	for _, m := range task.Members {
+		if m.Name == "comm" {
+			addr += uint64(m.Offset.Bytes())
+		}
+	}
+	rename := func(name string) {
+		require.NoError(t, unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(unsafe.StringData(name+"\x00"))), 0, 0, 0))
+	}
+	rename("a")
+	s := loadWatch(t, fmt.Sprintf("*(u8 *)%#x", addr))
+	at := s.unit.Attachments[0]
+	b := &breakpoints{probe: at.Places[0].Probe, program: at.Program}
+	defer b.Close()
+	require.NoError(t, s.beginAt(b, addr))
+	rename("b")
+	require.NoError(t, b.set(s.coll.Programs[b.program]))
+	u, err := s.unseenBy(b)
+	require.NoError(t, err)
+	require.NotNil(t, u)
+	require.Equal(t, "a -> b", fmt.Sprintf("%c -> %c", u.Before.Uint64(), u.Now.Uint64()))
+	rename("c")
+	u, err = s.unseenBy(b)
+	require.NoError(t, err)
+	require.Nil(t, u)
+}
+
+// TestSinceFound verifies what is unseen of an object between the call that finds it
+// and the breakpoints.
+func TestSinceFound(t *testing.T) {
+	number := &compiler.Value{Scalar: &compiler.Scalar{Size: 1}}
+	state := func(n uint64) Value { return stateOf(number, n) }
+	for _, tc := range []struct {
+		found, first uint64
+		early        *Unseen
+		want         string
+	}{
+		{5, 5, nil, ""},
+		{5, 6, nil, "5 -> 6"},
+		{5, 5, &Unseen{Before: state(5), Now: state(7)}, "5 -> 7"},
+		{5, 6, &Unseen{Before: state(6), Now: state(7)}, "5 -> 7"},
+		{5, 6, &Unseen{Before: state(6), Now: state(5)}, ""},
+	} {
+		b := &breakpoints{probe: &compiler.Probe{Watch: &compiler.Watch{Old: number}}, first: tc.first, early: tc.early}
+		got := ""
+		if u := b.sinceFound([]byte{byte(tc.found), 0, 0, 0}); u != nil {
+			got = fmt.Sprintf("%d -> %d", u.Before.Uint64(), u.Now.Uint64())
+		}
+		require.Equal(t, tc.want, got)
+		require.Nil(t, b.early)
+	}
+}
+
+// TestTryBreakpoint verifies that the privilege is missed before an object is found.
+func TestTryBreakpoint(t *testing.T) {
+	requireBreakpoints(t)
+	b := &breakpoints{probe: &compiler.Probe{Watch: &compiler.Watch{Finder: &compiler.Probe{}, Size: 4}}}
+	refused := make(chan error)
+	go func() {
+		goruntime.LockOSThread() // and ends with it, as its capabilities are gone
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		if err := unix.Capget(&header, &data[0]); err != nil {
+			refused <- err
+			return
+		}
+		data[0].Effective &^= 1 << unix.CAP_SYS_ADMIN
+		if err := unix.Capset(&header, &data[0]); err != nil {
+			refused <- err
+			return
+		}
+		_, err := new(Session).attachBreakpoints("", b.probe)
+		refused <- err
+	}()
+	err := &AttachError{b.probe, compiler.Breakpoint, <-refused}
+	require.Contains(t, err.Reason(), "breakpoints in its memory need CAP_SYS_ADMIN")
+	_, again := new(Session).attachBreakpoints("", b.probe)
+	require.NoError(t, again)
+}
