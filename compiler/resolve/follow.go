@@ -70,6 +70,9 @@ func (w *follower) start() error {
 		return refuse(t.Func.At, "objects are chosen by a spec, and this is a kprobe_events line").WithHint("write '%s(ARGUMENT)'", t.Symbol())
 	case t.Ending != nil:
 		return refuse(t.Ending.Func.At, "an object is followed from one point on, and this is a span").WithHint("leave out what follows '=>'")
+	case t.Iterator:
+		return refuse(t.Func.At, "an object is followed from a call on, and %s is an iterator, which reads what is there now", t.Func.Name).
+			WithHint("name a function that gets it: FUNC(ARGUMENT)")
 	case spec.IsGlob(t.Func.Name):
 		return refuse(t.Func.At, "objects are chosen at one function, and '%s' means many", t.Func.Name)
 	case len(t.Aggregates()) > 0:

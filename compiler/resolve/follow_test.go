@@ -148,6 +148,7 @@ func TestFollowRefuses(t *testing.T) {
 		{"ip_rcv(skb) if return > 0", "", "", "an object is chosen at the entry of ip_rcv or at its return, and the spec is about both"},
 		{"ip_rcv(skb, count())", "", "", "count() counts them"},
 		{"ip_rcv(skb) => kfree_skbmem() on skb", "", "", "an object is followed from one point on, and this is a span"},
+		{"iter:task(task)", "", "", "an object is followed from a call on, and task is an iterator, which reads what is there now: name a function that gets it: FUNC(ARGUMENT)"},
 		{"ip_rcv(after(skb))", "", "", "'after' and 'diff' are about both sides of a call"},
 		{"ip_rcv(skb)", "skb->lem", "", "struct sk_buff has no member 'lem'"},
 		{"ip_rcv(skb)", "skb->len > 3", "", "the values to show have no conditions: write the condition in the spec: ... if skb->len > 3"},
