@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"fmt"
+
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -36,11 +38,20 @@ func (b *binder) castNumber(e *spec.Cast) (operand, bool, error) {
 	if err != nil || c == nil {
 		return operand{}, false, err
 	}
-	if isNumber && e.Type.Stars == 0 {
-		return operand{}, false, b.errorf(e.Span(), "'%s' is a constant", e).
-			WithHint("memory is at a pointer: *(%s *)%s", e.Type, n)
+	if isNumber && (e.Type.Stars == 0 || e.Type.Count > 0) {
+		return operand{}, false, b.errorf(e.Span(), "'%s' is a constant", e).WithHint("memory is at a pointer: %s", memoryAt(e.Type, n))
 	}
 	return numberAt(*c.Base.Number), true, nil
+}
+
+// memoryAt returns the expression for what is at an address.
+func memoryAt(t spec.TypeName, n *spec.Number) string {
+	count := t.Count
+	t.Stars, t.Count = t.Stars+1, 0
+	if count > 0 {
+		return fmt.Sprintf("((%s)%s)[0..%d]", t, n, count-1)
+	}
+	return fmt.Sprintf("*(%s)%s", t, n)
 }
 
 // noArgument returns the error for a name that could only be that of an argument,

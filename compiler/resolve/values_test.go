@@ -27,6 +27,9 @@ func TestRefuseValues(t *testing.T) {
 		{"buf->len", "buf", "'buf' is not a value: there is no call that it could be an argument of",
 			"a variable is written @buf, and memory is at an address with a cast: *(struct file *)0xffff888012345600"},
 		{"(int)5", "(int)5", "'(int)5' is a constant", "memory is at a pointer: *(int *)5"},
+		{"(u64)5", "(u64)5", "'(u64)5' is a constant", "memory is at a pointer: *(u64 *)5"},
+		{"(struct dev[3])0xff", "(struct dev[3])0xff", "'(struct dev[3])0xff' is a constant", "memory is at a pointer: ((struct dev *)0xff)[0..2]"},
+		{"(struct dev *[1])0xff", "(struct dev *[1])0xff", "'(struct dev *[1])0xff' is a constant", "memory is at a pointer: ((struct dev **)0xff)[0..0]"},
 		{"((struct dev)@jiffies).name[0..16]", "[0..16]", "'((struct dev)@jiffies).name' has 16 elements, from [0] to [15]", ""},
 		{"(struct dev[99999999])@jiffies", "struct dev[99999999]", "there is no array 'struct dev[99999999]': it would have no size, or more than a gigabyte", ""},
 		{"*(void *)0xff", "*", "'(void *)0xff' points to something of unknown size", "say what it is with a cast: *(u64 *)(void *)0xff"},
@@ -39,6 +42,12 @@ func TestRefuseValues(t *testing.T) {
 		require.Equal(t, tc.want, refused.Msg)
 		require.Equal(t, tc.at, tc.text[refused.At.Start:refused.At.End], tc.text)
 		require.Equal(t, tc.hint, refused.Hint, tc.text)
+		if _, memory, ok := strings.Cut(tc.hint, "memory is at a pointer: "); ok {
+			trace, err := spec.ParseValues(memory)
+			require.NoError(t, err)
+			_, err = One(trace, target)
+			require.NoError(t, err)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ func isTypeWord(word string) bool {
 
 // atCast reports whether the parenthesis at tok begins a cast. As it does not know
 // typedefs, it decides by the tokens around them: (T *) is a type, and so is T in
-// (T)x. It looks no further than the next parenthesis, so that parsing takes linear
+// (T)x, and in (T)5 where there is no call. It looks no further than the next parenthesis, so that parsing takes linear
 // time.
 func (p *parser) atCast() bool {
 	ahead := lookahead{lexer: p.lexer}
@@ -35,17 +35,23 @@ func (p *parser) atCast() bool {
 	ahead.skip(func(t token) bool { return t.is("*") || slices.Contains(qualifiers, t.text) })
 	switch {
 	case ahead.tok.is("["):
-		return ahead.arrayType()
+		return ahead.arrayType(p.castable)
 	case pointer || !ahead.tok.is(")"):
 		return ahead.tok.is(")")
 	}
 	ahead.advance()
-	return ahead.tok.beginsValue()
+	return p.castable(ahead.tok)
+}
+
+// castable reports whether what is cast can begin with t: an address is a number where
+// there is no call.
+func (p *parser) castable(t token) bool {
+	return t.beginsValue() || p.values && t.numeric()
 }
 
 // arrayType reports whether [N] is the end of a type in parentheses. Without a value
 // behind them, it is the index of an array, and so it is before a star, which multiplies.
-func (a *lookahead) arrayType() bool {
+func (a *lookahead) arrayType(castable func(token) bool) bool {
 	a.advance()
 	number := a.tok.kind == number
 	a.advance()
@@ -53,7 +59,7 @@ func (a *lookahead) arrayType() bool {
 	a.advance()
 	closed = closed && a.tok.is(")")
 	a.advance()
-	return number && closed && a.tok.beginsValue() && !a.tok.is("*")
+	return number && closed && castable(a.tok) && !a.tok.is("*")
 }
 
 // lookahead reads tokens ahead. The parser reads them again and reports their

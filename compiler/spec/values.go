@@ -35,6 +35,9 @@ func (p *parser) ofNoCall() (*Item, error) {
 		return nil, Errorf(p.text, p.tok.at, "a value is missing").
 			WithHint("such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600")
 	}
+	if err := p.ofSpec(); err != nil {
+		return nil, err
+	}
 	item, err := p.item()
 	if err != nil {
 		return nil, err
@@ -51,6 +54,23 @@ func (p *parser) ofNoCall() (*Item, error) {
 		}
 	})
 	return item, err
+}
+
+// ofSpec returns an error for what begins a spec: a tracepoint or an iterator.
+func (p *parser) ofSpec() error {
+	shows := "calls"
+	switch {
+	case p.tok.word("iter"):
+		shows = "a row for each object"
+	case !p.tok.word("tp"):
+		return nil
+	}
+	ahead := lookahead{lexer: p.lexer}
+	if ahead.advance(); !ahead.tok.is(":") {
+		return nil
+	}
+	return Errorf(p.text, p.tok.at, "'%s:' begins a spec, and values are read without one", p.tok.text).
+		WithHint("ksnoop '%s:...' shows %s", p.tok.text, shows)
 }
 
 // ofCall returns an error for a value that belongs to a call.

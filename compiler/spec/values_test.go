@@ -18,6 +18,7 @@ func TestParseValues(t *testing.T) {
 		"$task->flags & 3":                      "($task->flags & 3)",
 		"$task->flags & PF_KTHREAD":             "($task->flags & PF_KTHREAD)",
 		"1 + @x":                                "1 + @x",
+		"(pid_t)5, (u64 [2]) 0xff":              "(pid_t)5, (u64[2])0xff",
 	} {
 		trace, err := ParseValues(text)
 		require.NoError(t, err, text)
@@ -38,6 +39,8 @@ func TestRefuseValues(t *testing.T) {
 		{"return", "'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls"},
 		{"after(@a)", "'after(@a)' is of a call, and values are read without one\n  after(@a)\n  ^^^^^^^^^\n  ksnoop trace shows calls"},
 		{"@a + $arg1", "'$arg1' is of a call, and values are read without one\n  @a + $arg1\n       ^^^^^\n  without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu"},
+		{"@a, iter:task(task->pid)", "'iter:' begins a spec, and values are read without one\n  @a, iter:task(task->pid)\n      ^^^^\n  ksnoop 'iter:...' shows a row for each object"},
+		{"tp:kfree(ptr)", "'tp:' begins a spec, and values are read without one\n  tp:kfree(ptr)\n  ^^\n  ksnoop 'tp:...' shows calls"},
 		{"0xffff888012345600", "expected a value, not '0xffff888012345600'\n  0xffff888012345600\n  ^^^^^^^^^^^^^^^^^^\n  an address with a cast is one: *(struct file *)0xffff888012345600"},
 		{"(struct file *)0xff00->f_op", "'->' belongs to what the cast is of, which is a number\n  (struct file *)0xff00->f_op\n                       ^^\n  put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER"},
 	} {
@@ -50,7 +53,7 @@ func TestRefuseValues(t *testing.T) {
 // What parses prints itself back, and no text makes the parser fail otherwise than by
 // an [*Error].
 func FuzzParseValues(f *testing.F) {
-	for _, text := range []string{"@a, (u64[3])@b:x", "*(struct a **)(0x10 + 8)", "((u8 *)0x1)[0..9]", "$task->a.b[1] & 3", "(a[3])*b", "return", "1..2"} {
+	for _, text := range []string{"@a, (u64[3])@b:x", "*(struct a **)(0x10 + 8)", "((u8 *)0x1)[0..9]", "$task->a.b[1] & 3", "(a[3])*b", "(a)5", "iter:a", "return", "1..2"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
