@@ -67,6 +67,9 @@ func shownValues(f *resolve.Following) func(text string) ([]*spec.Trace, error) 
 		if err != nil {
 			return nil, err
 		}
+		if len(t.Items) == 0 {
+			return nil, noValue("follow", "show")
+		}
 		return append(f.Show, t), nil
 	}
 }

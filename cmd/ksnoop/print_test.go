@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,16 +38,44 @@ func TestPrint(t *testing.T) {
 	status, stdout, stderr = onLine("print|-o|json|--every|1ms|-n|3|$task->se, $comm|*(u8 *)8")
 	require.Zero(t, status, stderr)
 	require.NoError(t, fixture.Schema(t, "print").Lines(stdout))
+	testOneThread(t)
+}
+
+// testOneThread verifies that all readings are made by one thread, whatever else runs.
+func testOneThread(t *testing.T) {
+	stop := make(chan struct{})
+	var busy sync.WaitGroup
+	for range 8 {
+		busy.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default: // blocked threads pass their goroutines on to others
+					syscall.Nanosleep(&syscall.Timespec{Nsec: 50_000}, nil)
+				}
+			}
+		})
+	}
+	status, stdout, stderr := onLine("print|--every|1ms|-n|200|$tid, $task->pid")
+	close(stop)
+	busy.Wait()
+	require.Zero(t, status, stderr)
+	require.Equal(t, 2, strings.Count(stdout, "\n"), stdout)
 }
 
 // TestPrintRefuses verifies what the command line says of mistakes.
 func TestPrintRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"print":              "ksnoop: print needs a value, as in ksnoop print '$task->comm' (ksnoop help print explains more)\n",
-		"print|return":       "ksnoop: 'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls\n",
-		"print|-n|2|$pid":    "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
-		"print|-o|xml|$pid":  "ksnoop: --output is \"xml\": it must be text, compact or json\n",
-		"print|--every|x|$p": "ksnoop: --every is \"x\": it must be a time such as 500ms, 2m or 10 (seconds)\n",
+		"print":                "ksnoop: print needs a value, as in ksnoop print '$task->comm' (ksnoop help print explains more)\n",
+		"print|return":         "ksnoop: 'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls\n",
+		"print|--cpu||$cpu":    "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
+		"print|--cpu=|$cpu":    "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
+		"follow|--show||f(a)":  "ksnoop: --show has no value: ksnoop follow --help explains it\n",
+		"follow|--show= |f(a)": "ksnoop: --show has no value: ksnoop follow --help explains it\n",
+		"print|-n|2|$pid":      "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
+		"print|-o|xml|$pid":    "ksnoop: --output is \"xml\": it must be text, compact or json\n",
+		"print|--every|x|$p":   "ksnoop: --every is \"x\": it must be a time such as 500ms, 2m or 10 (seconds)\n",
 	} {
 		status, stdout, stderr := onLine(line)
 		require.Equal(t, 2, status, line)

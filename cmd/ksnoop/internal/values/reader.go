@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"errors"
+	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -40,8 +41,11 @@ func (r *reader) Stop() error {
 // RemoveEvents does nothing: there are none.
 func (r *reader) RemoveEvents() error { return nil }
 
-// repeat reads the values as often as is wanted.
+// repeat reads the values as often as is wanted, all in one thread: that is what $task
+// and $tid are about.
 func (r *reader) repeat(limit run.Bounds, s *term.Streams) error {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
 	if limit.Duration > 0 {
 		defer time.AfterFunc(limit.Duration, func() { r.Stop() }).Stop()
 	}
