@@ -222,7 +222,11 @@ func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
 			all = append(all, openOf(FunctionName(n.Probe.Func), n.Counters)...)
 			continue
 		}
-		all = append(all, lossesOf(SideName(n.EventType), n.Counters)...)
+		if n.Probe.Func.Iterator {
+			all = append(all, lossesOfRows(FunctionName(n.Probe.Func), n.Counters)...)
+		} else {
+			all = append(all, lossesOf(SideName(n.EventType), n.Counters)...)
+		}
 		pointers := n.Probe.StringConds()
 		if n.Unreadable > 0 && n.Delivered+n.Lost+n.Unread == 0 && len(pointers) > 0 {
 			all = append(all, fmt.Sprintf("no string that %s points to could be read in kernel memory: if it points to user memory, write %s:ustring",
@@ -299,6 +303,11 @@ func lossesOfFollowed(name string, n compiler.Counters) []string {
 	})
 }
 
+// lossesOfRows returns a sentence for each kind of loss of an iterator.
+func lossesOfRows(name string, n compiler.Counters) []string {
+	return sentences(name, []fate{{n.Unreadable, "did not show %d objects of %s: a value in a condition could not be read"}})
+}
+
 // openOf returns a sentence for each fate of the beginnings of a span that have made
 // no event.
 func openOf(name string, n compiler.Counters) []string {
@@ -331,5 +340,5 @@ func sentences(name string, fates []fate) (lines []string) {
 	return lines
 }
 
-var singular = strings.NewReplacer("events of", "event of", "calls of", "call of", "beginnings of spans", "beginning of a span",
+var singular = strings.NewReplacer("events of", "event of", "calls of", "call of", "objects of", "object of", "beginnings of spans", "beginning of a span",
 	"spans that", "span that", "have no end", "has no end")

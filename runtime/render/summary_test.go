@@ -140,6 +140,12 @@ func TestLosses(t *testing.T) {
 		"lost 3 events of f: the ring buffer was full; --pages makes it larger",
 	}, Losses(a, false))
 
+	rows := runtime.Counts{Counters: compiler.Counters{Unreadable: 2}, EventType: &compiler.EventType{Kind: compiler.RowEvent, Probe: &compiler.Probe{
+		Func: &compiler.Function{Name: "task", Iterator: true},
+	}}}
+	require.Equal(t, []string{"did not show 2 objects of iter:task: a value in a condition could not be read"},
+		Losses(runtime.SessionCounts{Events: []runtime.Counts{rows}}, false))
+
 	// A value that could never be read may be at another address.
 	path := &compiler.Value{Name: "path", Text: compiler.KernelText}
 	p.EntryConds = []compiler.Cond{&compiler.Leaf{Value: path, Pred: &compiler.Predicate{}}}

@@ -115,19 +115,28 @@ func (p *tablePrinter) cells(t *runtime.Table, width int) (*tableText, error) {
 		}
 		tt.rows = append(tt.rows, r)
 	}
+	of := counted(t)
 	if len(rows) == 0 {
-		tt.notes = append(tt.notes, "no calls")
+		tt.notes = append(tt.notes, "no "+of)
 	}
 	if more > 0 {
 		tt.notes = append(tt.notes, moreRows(more))
 	}
 	if t.Full > 0 {
-		tt.notes = append(tt.notes, fmt.Sprintf("%d calls are in no row: there was no room for their keys; --keys makes more", t.Full))
+		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: there was no room for their keys; --keys makes more", t.Full, of))
 	}
 	if t.Unread > 0 {
-		tt.notes = append(tt.notes, fmt.Sprintf("%d calls are in no row: a value of theirs could not be read", t.Unread))
+		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: a value of theirs could not be read", t.Unread, of))
 	}
 	return tt, nil
+}
+
+// counted returns what a table counts: calls, or the objects of an iterator.
+func counted(t *runtime.Table) string {
+	if strings.HasPrefix(t.Label, "iter:") {
+		return "objects"
+	}
+	return "calls"
 }
 
 func moreRows(n int) string {

@@ -138,6 +138,13 @@ func TestTableNotes(t *testing.T) {
   2 calls are in no row: a value of theirs could not be read
 
 `, shown(t, Options{}, table))
+	table.Label = "iter:task"
+	require.Equal(t, `iter:task in 2.5s:
+  no objects
+  7 objects are in no row: there was no room for their keys; --keys makes more
+  2 objects are in no row: a value of theirs could not be read
+
+`, shown(t, Options{}, table))
 }
 
 // histogramTable has histograms and stacks.

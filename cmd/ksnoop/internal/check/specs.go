@@ -158,7 +158,7 @@ func (p part) check(kernel *compiler.Target) finding {
 		return watchFinding(plan)
 	}
 	if spec.IsGlob(t.Func.Name) {
-		return finding{reason: fits, functions: len(plan.Probes), text: target.AreFunctions(len(plan.Probes), t.Tracepoint) + " traced"}
+		return finding{reason: fits, functions: len(plan.Probes), text: target.AreFunctions(len(plan.Probes), t) + " traced"}
 	}
 	return finding{reason: fits, functions: len(plan.Probes), notes: plan.Notes}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -29,7 +30,7 @@ func describeFollowing(o *Options, plan *compiler.Plan, stderr io.Writer) {
 			left += " (-v lists them)"
 		}
 	}
-	fmt.Fprintf(stderr, "ksnoop: %s traced for struct %s%s\n", target.AreFunctions(len(functions), false),
+	fmt.Fprintf(stderr, "ksnoop: %s traced for struct %s%s\n", target.AreFunctions(len(functions), &spec.Trace{}),
 		plan.Probes[0].Follow.Type.TypeName(), left)
 	if !o.Verbose {
 		return

@@ -26,7 +26,7 @@ func describePlan(w io.Writer, traces []*spec.Trace, plan *compiler.Plan) {
 	var globs []string
 	for _, t := range traces {
 		if spec.IsGlob(t.Func.Name) {
-			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Func.Name, AreFunctions(traced[t.Text], t.Tracepoint)))
+			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Func.Name, AreFunctions(traced[t.Text], t)))
 		}
 	}
 	if left := leftOut(plan.LeftOut); left != "" && len(globs) == 1 {
@@ -39,11 +39,15 @@ func describePlan(w io.Writer, traces []*spec.Trace, plan *compiler.Plan) {
 	}
 }
 
-// AreFunctions returns the beginning of a sentence about n functions or tracepoints.
-func AreFunctions(n int, tracepoints bool) string {
+// AreFunctions returns the beginning of a sentence about n functions, or about
+// tracepoints or iterators if the trace is of those.
+func AreFunctions(n int, t *spec.Trace) string {
 	noun := "function"
-	if tracepoints {
+	switch {
+	case t.Tracepoint:
 		noun = "tracepoint"
+	case t.Iterator:
+		noun = "iterator"
 	}
 	if n == 1 {
 		return "1 " + noun + " is"
