@@ -16,18 +16,21 @@ func checkCommand(e *environment) *cli.Command {
 
    ksnoop check --btf 6.1.btf --btf 6.12.btf 'vfs_read(file->f_flags, return < 0)' -f probes.txt
 
---watch checks what ksnoop watch would watch, and shows where that is:
+--watch checks what ksnoop watch would watch, and shows where that is; --print checks the values of ksnoop print:
 
-   ksnoop check --watch '(int)@panic_timeout' --watch 'tcp_v4_connect(sk->sk_err)'
+   ksnoop check --watch '(int)@panic_timeout' --watch 'tcp_v4_connect(sk->sk_err)' --print '$task->comm'
 
 The exit status is 1 if a spec does not fit a kernel. Without --btf, the running kernel is checked.`,
-		Flags: join(fileFlag(&o.Specs), []cli.Flag{textsFlag("watch", "check what ksnoop watch takes, `MEMORY`; may be given several times", &o.Watch)}, reportsFlag(&o.Output, check.Format().Formats()), []cli.Flag{
+		Flags: join(fileFlag(&o.Specs), []cli.Flag{
+			textsFlag("watch", "check what ksnoop watch takes, `MEMORY`; may be given several times", &o.Watch),
+			textsFlag("print", "check what ksnoop print takes, `EXPR`; may be given several times", &o.Print),
+		}, reportsFlag(&o.Output, check.Format().Formats()), []cli.Flag{
 			textsFlag("btf", "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)", &o.Types),
 			textsFlag("symbols", "take the symbols from `FILE`, a copy of /proc/kallsyms or System.map, to know which functions have code; once for each --btf, in the same order", &o.Symbols),
 			textsFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features),
 		}),
 		Action: func(c *cli.Context) error {
-			if words := allWords(c); len(words) > 0 || len(o.Watch) == 0 {
+			if words := allWords(c); len(words) > 0 || len(o.Watch)+len(o.Print) == 0 {
 				if err := e.readSpecs(c, &o.Specs, words); err != nil {
 					return err
 				}

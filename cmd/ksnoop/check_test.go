@@ -211,6 +211,31 @@ new: watch gone(path): there is no function gone in this kernel
 	require.Contains(t, stderr, "@limit ==")
 }
 
+// TestCheckPrint covers values without a call.
+func TestCheckPrint(t *testing.T) {
+	dir := checkedKernels(t)
+	status, stdout, stderr := checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map",
+		"--print", "(int)@limit, ((struct file *)0xff)->pos", "--print", "@none", "--print", "((struct file *)0xff)->posit")
+	require.Equal(t, exit.Failure, status)
+	require.Empty(t, stderr)
+	require.Equal(t, `
+  SPEC                                           old          new
+  print (int)@limit, ((struct file *)0xff)->pos  ok           ok
+  print @none                                    no variable  no variable
+  print ((struct file *)0xff)->posit             type         type
+
+old, new: print @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
+old, new: print ((struct file *)0xff)->posit: struct file has no member 'posit' (did you mean 'pos'?)
+`[1:], stdout)
+	status, stdout, stderr = checked(t, dir, "--print", "return")
+	require.Equal(t, exit.Usage, status)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "'return' is of a call, and values are read without one")
+	status, _, stderr = checked(t, dir, "(int)@limit")
+	require.Equal(t, exit.Usage, status)
+	require.Contains(t, stderr, "ksnoop check --print checks them")
+}
+
 // TestCheckFits verifies status 0 and no reasons if everything fits.
 func TestCheckFits(t *testing.T) {
 	status, stdout, stderr := checked(t, checkedKernels(t), "same(file->flags)", "same(file->flags)")

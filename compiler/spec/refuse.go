@@ -21,6 +21,9 @@ func (p *parser) badFunc(t token) error {
 		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint("a function is named by itself, without an operator")
 	case t.text == "^":
 		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint(noExpressions)
+	case t.is("$"), t.is("@"), t.is("(") && strings.ContainsAny(p.text, "$@"):
+		return Errorf(p.text, t.at, "expected a function name, not %s", t).
+			WithHint("ksnoop print shows values without a call, and ksnoop check --print checks them")
 	case t.kind != name:
 		return Errorf(p.text, t.at, "expected a function name, not %s", t)
 	case t.text == "return":

@@ -173,6 +173,16 @@ the function is missing
   return(a)
   ^^^^^^
   'return' belongs in the parentheses after a function name: vfs_read(return)`},
+	{"$task->comm", `
+expected a function name, not '$'
+  $task->comm
+  ^
+  ksnoop print shows values without a call, and ksnoop check --print checks them`},
+	{"(int)@a", `
+expected a function name, not '('
+  (int)@a
+  ^
+  ksnoop print shows values without a call, and ksnoop check --print checks them`},
 	{"->a", `
 expected a function name, not '->'
   ->a

@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Specs                    target.Specs // Texts may be probe files
 	Watch                    []string     // memory to watch
+	Print                    []string     // values
 	Types, Symbols, Features []string
 	Output                   []string // FORMAT or FORMAT=FILE
 	Version                  string   // version of ksnoop

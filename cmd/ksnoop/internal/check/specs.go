@@ -36,7 +36,7 @@ type part struct {
 }
 
 // readSubjects returns the subjects to check: files of specs first, then the
-// operands, and memory to watch. Equal specs are checked once.
+// operands, memory to watch, and values. Equal specs are checked once.
 func readSubjects(o *Options) ([]*subject, error) {
 	s := &o.Specs
 	traces, err := s.ParseFiles()
@@ -50,11 +50,18 @@ func readSubjects(o *Options) ([]*subject, error) {
 		errs = append(errs, err)
 		all = append(all, subjects...)
 	}
-	for _, text := range o.Watch {
-		t, err := spec.ParseWatch(text)
-		errs = append(errs, err)
-		if err == nil {
-			all = append(all, watchSubject(t))
+	others := []struct {
+		command string
+		texts   []string
+		parse   func(string) (*spec.Trace, error)
+	}{{"watch ", o.Watch, spec.ParseWatch}, {"print ", o.Print, spec.ParseValues}}
+	for _, c := range others {
+		for _, text := range c.texts {
+			t, err := c.parse(text)
+			errs = append(errs, err)
+			if err == nil {
+				all = append(all, namedSubject(c.command, t))
+			}
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -156,6 +163,9 @@ func (p part) check(kernel *compiler.Target) finding {
 	t := traces[0]
 	if t.Watch {
 		return watchFinding(plan)
+	}
+	if t.Values {
+		return finding{reason: fits, notes: plan.Notes}
 	}
 	if spec.IsGlob(t.Func.Name) {
 		return finding{reason: fits, functions: len(plan.Probes), text: target.AreFunctions(len(plan.Probes), t) + " traced"}

@@ -10,10 +10,10 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// watchSubject returns the subject of memory to watch.
-func watchSubject(t *spec.Trace) *subject {
+// namedSubject returns the subject of what another command takes, which is before it.
+func namedSubject(command string, t *spec.Trace) *subject {
 	s := specSubjects([]*spec.Trace{t})[0]
-	s.name = "watch " + t.Text
+	s.name = command + t.Text
 	s.text = s.name
 	return s
 }
