@@ -180,3 +180,55 @@ func TestFollowRefuses(t *testing.T) {
 	_, err = Follow(trace, Following{}, followTarget(t, compilertest.WithTrampoline))
 	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
 }
+
+// TestFollowEndFunctions verifies where the types end that docs/follow.md lists. A
+// kernel that has none of a type's functions says so.
+func TestFollowEndFunctions(t *testing.T) {
+	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
+	freed := []string{"frees kfree", "frees kmem_cache_free"}
+	for _, tc := range []struct {
+		record    string
+		functions string
+		want      []string
+	}{
+		{"sk_buff", "kfree_skbmem napi_skb_cache_put", append([]string{"ends kfree_skbmem", "ends napi_skb_cache_put"}, freed...)},
+		{"file", "__fput", append([]string{"ends __fput"}, freed...)},
+		{"inode", "evict", append([]string{"ends evict"}, freed...)},
+		{"dentry", "dentry_free", append([]string{"ends dentry_free"}, freed...)},
+		{"request", "__blk_mq_free_request", append([]string{"ends __blk_mq_free_request"}, freed...)},
+		{"request", "blk_mq_free_request", append([]string{"ends blk_mq_free_request"}, freed...)},
+		{"bio", "bio_free", append([]string{"ends bio_free"}, freed...)},
+		{"bio", "bio_put", freed},
+		{"sock", "sk_free", freed},
+		{"page", "free_pages", []string{"frees mm_page_free"}},
+		{"folio", "free_pages", []string{"frees mm_page_free"}},
+	} {
+		t.Run(tc.record+" "+tc.functions, func(t *testing.T) {
+			object := param("x", ptr(&btf.Struct{Name: tc.record, Size: 8}))
+			pages := []btf.FuncParam{param("__data", ptr(void)), object, param("order", compilertest.Uint)}
+			types := append(freeing(), fn("begin", void, object),
+				&btf.Typedef{Name: "btf_trace_mm_page_free", Type: ptr(&btf.FuncProto{Return: void, Params: pages})}, fn("__bpf_trace_mm_page_free", void, pages...))
+			text := "ffffffff81000000 T begin\n"
+			for i, name := range strings.Fields(tc.functions) {
+				types = append(types, fn(name, void, object))
+				text += fmt.Sprintf("ffffffff8100%d000 T %s\n", i+1, name)
+			}
+			target := compilertest.NewTarget(t, compilertest.WithMulti, types...)
+			symbols, err := kallsyms.Read(strings.NewReader(text), nil)
+			require.NoError(t, err)
+			target.Symbols = symbols
+			trace, err := spec.Parse("begin(x)")
+			require.NoError(t, err)
+			plan, err := Follow(trace, Following{}, target)
+			require.NoError(t, err)
+			var ends []string
+			for _, p := range plan.Probes {
+				if p.Follow.Ending() {
+					ends = append(ends, strings.Join(strings.Fields(followedBy(&compiler.Plan{Probes: []*compiler.Probe{p}})[0])[:2], " "))
+				}
+			}
+			require.ElementsMatch(t, tc.want, ends)
+			require.Equal(t, tc.functions == "bio_put", len(plan.Notes) > 0, plan.Notes)
+		})
+	}
+}
