@@ -41,7 +41,11 @@ const (
 	// WatchedNumber the number that it has in [ObjectsMap] until its end.
 	WatchedObject = 32
 	WatchedNumber = 40
-	WatchedSize   = 48
+	// WatchedEnd has the bytes that were there when the object ended, if WatchedKnown
+	// is 1.
+	WatchedEnd   = 48
+	WatchedKnown = 56
+	WatchedSize  = 64
 )
 
 // Find has the members to watch of the objects that a probe finds. The probe follows

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	goruntime "runtime"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -136,4 +137,38 @@ func TestTryBreakpoint(t *testing.T) {
 	require.Contains(t, err.Reason(), "breakpoints in its memory need CAP_SYS_ADMIN")
 	_, again := new(Session).attachBreakpoints("", b.probe)
 	require.NoError(t, again)
+}
+
+// TestReadLast verifies which value an object has had last, and when its change is
+// unseen.
+func TestReadLast(t *testing.T) {
+	requireBreakpoints(t)
+	s := loadWatch(t, "*(u8 *)0xffff888000000000")
+	after := s.unit.Attachments[0].Places[0].Probe.Watch
+	before := *after
+	before.New = nil // as where the program runs before the write
+	for _, tc := range []struct {
+		w                      *compiler.Watch
+		last, end, known, hits uint64
+		want                   string
+	}{
+		{after, 5, 0, 0, 1, "5"},
+		{after, 5, 5, 1, 1, "5"},
+		{after, 5, 6, 1, 1, "6, 5 -> 6"},
+		{&before, 5, 6, 1, 0, "6, 5 -> 6"},
+		{&before, 5, 6, 1, 1, "6"},
+	} {
+		for off, n := range map[int]uint64{
+			compiler.WatchedLast: tc.last, compiler.WatchedEnd: tc.end, compiler.WatchedKnown: tc.known, compiler.WatchedHits: tc.hits,
+		} {
+			atomic.StoreUint64(s.watched.word(off), n)
+		}
+		var e Ended
+		s.readLast(tc.w, &e)
+		got := fmt.Sprint(e.Last.Uint64())
+		if u := e.Unseen; u != nil {
+			got += fmt.Sprintf(", %d -> %d", u.Before.Uint64(), u.Now.Uint64())
+		}
+		require.Equal(t, tc.want, got)
+	}
 }

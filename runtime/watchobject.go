@@ -13,7 +13,9 @@ import (
 type Ended struct {
 	Probe *compiler.Probe // of the writes to it
 	Addr  uint64          // of the memory
-	Last  Value           // that was seen there
+	Last  Value           // that was there
+	// Unseen is a change to the last value that no breakpoint has seen, or nil.
+	Unseen *Unseen
 	// Unwatched is set if it ended before its breakpoints were set: no write to it was seen.
 	Unwatched bool
 }
@@ -94,6 +96,9 @@ func (s *Session) EndObject(ev *Event) error {
 		if err != nil {
 			return err
 		}
+		if ended.Unseen != nil {
+			ended.Unseen.Time = ev.Time
+		}
 		ev.Ended = append(ev.Ended, ended)
 	}
 	return nil
@@ -135,15 +140,32 @@ func (s *Session) endMember(b *breakpoints) (Ended, error) {
 	}
 	unwatched := b.last != nil && n == b.counted
 	b.counted, b.object, b.ended = n, 0, true
-	w := b.probe.Watch
-	last := Value{Value: w.Old, Data: b.last, Full: len(b.last)}
+	e := Ended{Probe: b.probe, Addr: b.addr, Last: Value{Value: b.probe.Watch.Old, Data: b.last, Full: len(b.last)}, Unwatched: unwatched}
 	if !unwatched {
-		last = stateOf(w.Old, atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+compiler.WatchedLast)))
+		s.readLast(b.probe.Watch, &e)
 	}
 	if err := b.Close(); err != nil {
 		return Ended{}, fmt.Errorf("remove a breakpoint: %w", err)
 	}
-	return Ended{Probe: b.probe, Addr: b.addr, Last: last, Unwatched: unwatched}, nil
+	return e, nil
+}
+
+// readLast stores the last value of a member: the one that was seen last, or if it is
+// known, the one at the end of the object.
+func (s *Session) readLast(w *compiler.Watch, e *Ended) {
+	state := func(off int) Value {
+		return stateOf(w.Old, atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+off)))
+	}
+	e.Last = state(compiler.WatchedLast)
+	if atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+compiler.WatchedKnown)) == 0 {
+		return
+	}
+	seen := e.Last
+	e.Last = state(compiler.WatchedEnd)
+	follows := w.New != nil || atomic.LoadUint64(s.watched.word(w.Slot*compiler.WatchedSize+compiler.WatchedHits)) == 0
+	if follows && !bytes.Equal(seen.Data, e.Last.Data) {
+		e.Unseen = &Unseen{Probe: e.Probe, Addr: e.Addr, Before: seen, Now: e.Last}
+	}
 }
 
 // breakpointsOf returns the breakpoints for objects of which is is true.

@@ -32,7 +32,7 @@ func (u *generator) addFollow(i int, p *compiler.Probe, opts options) func() {
 	ev := u.event(p, shows, p.Items(), extras{object: true}, opts)
 	generate := func(c *code) {
 		prog := u.newProgram(c, p, side, kind, ev, opts)
-		prog.followed = int16(prog.room(compiler.ObjectPart))
+		prog.followed, prog.watched = int16(prog.room(compiler.ObjectPart)), u.Watched()
 		prog.step("%s %s", kind, p.Func.Name)
 		prog.emit(asm.Mov.Reg(rContext, asm.R1))
 		switch p.Follow.Role {
@@ -281,6 +281,7 @@ const cookieEnds = 47
 // unfollow frees the places of the object. The memory is freed after this program,
 // so that no other object has its address yet.
 func (p *program) unfollow() {
+	p.keepLast()
 	p.step("it is followed no longer")
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, p.followed+compiler.ObjectAddr, asm.DWord),

@@ -39,6 +39,7 @@ type program struct {
 	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
 	nested     int                     // how many of them are in use
 	followed   int16                   // stack offset of the object that is followed, see compiler.ObjectAddr
+	watched    []*compiler.Probe       // what is watched, of objects until they end
 	prefix     string                  // prefix of the labels
 	accounting
 	measuring

@@ -106,6 +106,36 @@ func (p *program) checkLive() {
 	)
 }
 
+// keepLast stores what is in the watched memory of the object that ends: later it is
+// another object's.
+func (p *program) keepLast() {
+	for _, probe := range p.watched {
+		w := probe.Watch
+		if w.Finder == nil {
+			continue
+		}
+		other := p.prefix + p.fresh("otherslot")
+		p.step("the last value of %s", probe.Func.Name)
+		p.emit(
+			watchedWord(rBase, uint32(w.Slot*compiler.WatchedSize)),
+			asm.LoadMem(asm.R1, rBase, compiler.WatchedNumber, asm.DWord),
+			asm.LoadMem(asm.R2, asm.RFP, p.followed+compiler.ObjectNumber, asm.DWord),
+			asm.JNE.Reg(asm.R1, asm.R2, other),
+			asm.LoadMem(asm.R3, rBase, compiler.WatchedAddr, asm.DWord),
+			asm.JEq.Imm(asm.R3, 0, other),
+			asm.Mov.Imm(asm.R2, int32(w.Size)),
+		)
+		p.move(asm.R1, rBase, compiler.WatchedEnd)
+		p.emit(
+			asm.FnProbeReadKernel.Call(),
+			asm.JNE.Imm(asm.R0, 0, other),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.StoreMem(rBase, compiler.WatchedKnown, asm.R1, asm.DWord),
+		)
+		p.label(other)
+	}
+}
+
 // dropRepeat leaves for a write that the hardware has shown already: where it breaks
 // before a write, the first hit comes twice, by the same instruction and with the same
 // bytes in R1. A second store of what is there by that instruction is dropped, too.

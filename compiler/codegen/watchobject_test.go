@@ -119,6 +119,9 @@ func TestWatchObjects(t *testing.T) {
 		r.hit(1)
 		require.Equal(t, []string{"kmem_cache_free 1", "write 1: -1 -> -1"}, r.seenOfObjects())
 
+		require.Equal(t, le(uint64(5), uint64(1)), r.watchedSlot(0)[compiler.WatchedEnd:])
+		require.Equal(t, le(uint64(0), uint64(0)), r.watchedSlot(1)[compiler.WatchedEnd:])
+
 		// Nothing else is found at that address, as two have been; hits are counted.
 		send(a)
 		r.hit(0)

@@ -119,6 +119,11 @@ func (p *compactPrinter) found(ev *runtime.Event) error {
 func (p *compactPrinter) ended(ev *runtime.Event) error {
 	for i := range ev.Ended {
 		e := &ev.Ended[i]
+		if e.Unseen != nil {
+			if err := p.Unseen(e.Unseen); err != nil {
+				return err
+			}
+		}
 		p.columns(ev)
 		p.comm(ev.Comm)
 		p.memory(e.Probe, e.Addr)
@@ -261,6 +266,11 @@ func (p *jsonPrinter) found(ev *runtime.Event) error {
 func (p *jsonPrinter) ended(ev *runtime.Event) error {
 	for i := range ev.Ended {
 		e := &ev.Ended[i]
+		if e.Unseen != nil {
+			if err := p.Unseen(e.Unseen); err != nil {
+				return err
+			}
+		}
 		p.by(`{"type":"ended","time":`, ev)
 		p.text = quoteJSON(append(p.text, `,"func":`...), FunctionName(ev.Probe.Func))
 		if err := p.state(e.Probe, e.Addr, &e.Last); err != nil {
