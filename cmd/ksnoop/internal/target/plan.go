@@ -26,7 +26,7 @@ func describePlan(w io.Writer, traces []*spec.Trace, plan *compiler.Plan) {
 	var globs []string
 	for _, t := range traces {
 		if spec.IsGlob(t.Func.Name) {
-			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Func.Name, AreFunctions(traced[t.Text], t)))
+			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Target(), AreFunctions(traced[t.Text], t)))
 		}
 	}
 	if left := leftOut(plan.LeftOut); left != "" && len(globs) == 1 {
