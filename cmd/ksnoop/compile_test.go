@@ -86,7 +86,7 @@ func TestCompileNotes(t *testing.T) {
 	for line, want := range map[string]string{
 		"vfs_*(file)":            "ksnoop: vfs_*: 2 functions are traced, 2 left out (1: it has a signature that BTF does not describe: parameter x: type *btf.Fwd: type is unsized; 1: it has no argument 'file')\n",
 		"vfs_r*":                 "ksnoop: vfs_r*: 1 function is traced\n",
-		"tp:t*":                  "ksnoop: t*: 1 tracepoint is traced\n",
+		"tp:t*":                  "ksnoop: tp:t*: 1 tracepoint is traced\n",
 		"vfs_[or]*(path)":        "ksnoop: vfs_[or]*: 1 function is traced, 1 left out: it has no argument 'path'\n",
 		"vfs_[or]*(path)|vfs_r*": "ksnoop: vfs_[or]*: 1 function is traced\nksnoop: vfs_r*: 1 function is traced\nksnoop: of all these, 1 left out: it has no argument 'path'\n",
 		"vfs_read(file->flags)":  "",
