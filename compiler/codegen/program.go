@@ -170,7 +170,9 @@ func (p *program) splitConds() (known, kept []compiler.Cond) {
 	return known, kept
 }
 
-// exitLabel returns the label of the side's exit.
+// exitLabel returns the label of the side's exit. It is not inlined: it has 60 callers.
+//
+//go:noinline
 func (p *program) exitLabel() string { return p.prefix + "exit" }
 
 // skipLabel returns the exit label for a call whose return side is not needed.
