@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"os"
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,4 +34,19 @@ func TestFamily(t *testing.T) {
 	require.Equal(t, uint32(40), found.PID)
 	_, ok = findTask(tasks, 40)
 	require.False(t, ok)
+}
+
+// TestRuns verifies that a process that its parent has not waited for does not run.
+func TestRuns(t *testing.T) {
+	require.True(t, runs(uint32(os.Getpid())))
+	child := exec.Command("cat")
+	input, err := child.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	pid := uint32(child.Process.Pid)
+	require.True(t, runs(pid))
+	require.NoError(t, input.Close())
+	require.Eventually(t, func() bool { return !runs(pid) }, 10*time.Second, time.Millisecond)
+	require.NoError(t, child.Wait())
+	require.False(t, runs(pid))
 }

@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -89,16 +92,38 @@ func (s *Session) FollowChildren(start func() error) error {
 	return errors.Join(start(), s.counters.store(compiler.ControlStarter, 0))
 }
 
-// Deserted reports whether no process of the tree is left besides the one at its root,
-// which stays there as a zombie until its parent waits for it. It needs a unit with a
-// tree.
+// Deserted reports whether no process of the tree runs but the one at its root. Those
+// that have ended stay in the tree until their parents have waited for them, which the
+// first process of a container may never do. It needs a unit with a tree.
 func (s *Session) Deserted() (bool, error) {
-	root := s.unit.Tree.Root
-	pid, ok, err := s.nextInTree(nil)
-	if ok && pid == root {
-		_, ok, err = s.nextInTree(&root)
+	left := map[uint32]bool{}
+	var last *uint32
+	for {
+		pid, ok, err := s.nextInTree(last)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
+		left[pid], last = true, &pid
 	}
-	return !ok, err
+	if delete(left, s.unit.Tree.Root); len(left) == 0 {
+		return true, nil
+	}
+	tasks, err := s.kernel.Tasks()
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(tasks, func(t Task) bool { return left[t.PID] && runs(t.Number) }), nil
+}
+
+// runs reports whether a thread has not ended. Nothing but its state is left of one that
+// has.
+func runs(number uint32) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", number))
+	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
+	return err == nil && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }
 
 // nextInTree returns the process in the tree that follows another one, or the first one,
