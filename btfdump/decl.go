@@ -121,16 +121,16 @@ func (d *declarer) qualify(quals, q string) string {
 func pointer(target btf.Type, quals, declarator string) string {
 	declarator = "*" + quals + declarator
 	declarator = strings.TrimSuffix(declarator, " ")
-	switch unqualified(target).(type) {
+	switch Unqualified(target).(type) {
 	case *btf.Array, *btf.FuncProto:
 		return "(" + declarator + ")"
 	}
 	return declarator
 }
 
-// unqualified removes qualifiers and tags, but not typedefs. It returns nil if
-// the type refers to itself.
-func unqualified(t btf.Type) btf.Type {
+// Unqualified removes qualifiers and tags, but not typedefs. It returns nil if the
+// type refers to itself.
+func Unqualified(t btf.Type) btf.Type {
 	for range maxNested {
 		switch v := t.(type) {
 		case *btf.Const:

@@ -141,7 +141,7 @@ func (m *Missed) add(n Missed, places []compiler.Place) {
 func (k *Kernel) CountsMissed() bool { return hasMember(k.types, "bpf_link_info", "missed") }
 
 // missedBy returns the calls that a link missed, besides those that its program
-// counts. counted is whether the kernel counts the misses of links.
+// counts. counted reports whether the kernel counts the misses of links.
 func missedBy(at *attached, counted bool) (m Missed, err error) {
 	probe := at.Kind.Multi() || at.Kind == compiler.Kprobe || at.Kind == compiler.Kretprobe
 	switch {

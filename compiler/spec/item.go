@@ -89,7 +89,7 @@ func (p *parser) itemOf(value Expr) (item *Item, err error) {
 func (p *parser) isErr() (*Predicate, error) {
 	at := p.tok.at
 	p.pos = at.End
-	p.skip(func(c byte) bool { return isWord(c) || c == '-' })
+	p.skip(func(c byte) bool { return IsWord(c) || c == '-' })
 	if at.End = p.pos; p.text[at.Start:at.End] != ops[IsErr] {
 		return nil, p.badIs(at)
 	}

@@ -98,8 +98,8 @@ func (l *lexer) next() (token, error) {
 	case isDigit(c):
 		l.skip(isDotted)
 		return l.token(number, start), nil
-	case isWord(c):
-		l.skip(isWord)
+	case IsWord(c):
+		l.skip(IsWord)
 		return l.checkName(l.token(name, start))
 	case isCompare(c):
 		if l.skip(isCompare); l.pos > start {
@@ -174,14 +174,16 @@ func CheckText(text string) error {
 
 func isBlank(c byte) bool   { return c == ' ' || '\t' <= c && c <= '\r' }
 func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
-func isWord(c byte) bool    { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
-func isDotted(c byte) bool  { return c == '.' || isWord(c) }
+func isDotted(c byte) bool  { return c == '.' || IsWord(c) }
 func isCompare(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
 func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
 
 // isInClass reports whether c may be in the brackets of a wildcard, or is the
 // opening bracket.
 func isInClass(c byte) bool { return isDotted(c) || strings.IndexByte("*?[!^-", c) >= 0 }
+
+// IsWord reports whether names of C may contain c.
+func IsWord(c byte) bool { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
 

@@ -173,7 +173,7 @@ func (p *parser) checkModule(t token) error {
 		return Errorf(p.text, t.at, "%s is not the name of a module", t).WithHint(sourceLines)
 	}
 	for i := range len(t.text) {
-		if !isWord(t.text[i]) {
+		if !IsWord(t.text[i]) {
 			return Errorf(p.text, t.at, "%s is not the name of a module", t).
 				WithHint("only the function may have wildcards and dots: ext4:ext4_*")
 		}

@@ -220,8 +220,8 @@ func (p *followText) Event(ev *runtime.Event) error {
 	return nil
 }
 
-// what prints what a line tells besides its call: that the object begins or ends, and
-// the values that have changed.
+// what prints the end of a line, behind its call: whether the object begins or ends
+// there, and the values that have changed.
 func (p *followText) what(l *line, ev *runtime.Event) error {
 	if l.begins {
 		p.text = appendHex(append(p.text, " begins at "...), l.addr)

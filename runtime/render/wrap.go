@@ -3,6 +3,8 @@ package render
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // wrapValues wraps the last line of a text, which starts at from, where it is longer
@@ -50,7 +52,7 @@ func pieceEnd(line []byte) int {
 				i += untilBehind(rest, "*/") - 1
 			}
 		case '(':
-			if i == 0 || !isNameByte(line[i-1]) {
+			if i == 0 || !spec.IsWord(line[i-1]) {
 				i += typeLength(rest) - 1
 			}
 		case ',':
@@ -121,8 +123,4 @@ func untilBehind(line []byte, text string) int {
 		return at + len(text)
 	}
 	return len(line)
-}
-
-func isNameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -126,14 +126,14 @@ func (p *parser) compare(field *spec.Field) (spec.Op, error) {
 
 // field parses a name and its suffix .function or .ustring.
 func (p *parser) field() (*spec.Field, error) {
-	id := p.run(isWord)
+	id := p.run(spec.IsWord)
 	if id.Name == "" || isDigit(id.Name[0]) {
 		p.pos = id.At.Start
 		return nil, p.noField()
 	}
 	f := &spec.Field{Name: id}
 	if p.accept(".") {
-		f.As = p.run(isWord)
+		f.As = p.run(spec.IsWord)
 		if f.As.Name != "function" && f.As.Name != "ustring" {
 			return nil, p.badAs(f)
 		}

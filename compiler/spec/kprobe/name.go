@@ -10,7 +10,7 @@ import (
 // name parses the name of an argument of the function, with its members, or a
 // word of 2009.
 func (p *parser) name() (spec.Expr, error) {
-	id := p.run(isWord)
+	id := p.run(spec.IsWord)
 	arg := &spec.Arg{Name: id}
 	if !p.has("->") && !p.has(".") {
 		was, err := p.wordOf2009(id)
@@ -82,7 +82,7 @@ func (p *parser) members(x spec.Expr) (spec.Expr, error) {
 		if !dot {
 			operator = "->"
 		}
-		id := p.run(isWord)
+		id := p.run(spec.IsWord)
 		if id.Name == "" {
 			return nil, p.expected("a member after '" + operator + "'")
 		}

@@ -28,7 +28,7 @@ func (p *parser) badNumber(id spec.Ident, err error) error {
 
 // number parses a number. Want describes it in error messages.
 func (p *parser) number(want string) (n uint64, err error) {
-	id := p.run(isWord)
+	id := p.run(spec.IsWord)
 	if id.Name == "" {
 		return 0, p.expected(want)
 	}

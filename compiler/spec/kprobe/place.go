@@ -61,7 +61,7 @@ func (p *parser) returnSuffix() error {
 
 // address parses a place that is a number.
 func (p *parser) address() error {
-	number := p.run(isWord)
+	number := p.run(spec.IsWord)
 	n, err := spec.ParseUint(number.Name)
 	kind := p.trace.Line.Kind
 	switch {
@@ -121,7 +121,7 @@ func (p *parser) noSymbol() error {
 // checkModule refuses a name before a colon that is not the name of a module.
 func (p *parser) checkModule(id spec.Ident) error {
 	for i := range len(id.Name) {
-		if !isWord(id.Name[i]) {
+		if !spec.IsWord(id.Name[i]) {
 			return p.errorf(id.At, "%s is not the name of a module", spec.Quote(id.Name))
 		}
 	}
@@ -147,7 +147,7 @@ func (p *parser) checkGlob(pattern string, start int) error {
 // offset parses the number after the plus sign of a place.
 func (p *parser) offset() error {
 	probe := p.trace.Line
-	number := p.run(isWord)
+	number := p.run(spec.IsWord)
 	n, err := spec.ParseUint(number.Name)
 	at := spec.Span{Start: number.At.Start - 1, End: number.At.End}
 	switch {

@@ -86,7 +86,7 @@ func (p *parser) token() (at spec.Span, what string) {
 	if p.pos < p.end && strings.IndexByte("$%@", p.text[p.pos]) >= 0 {
 		ahead.pos++
 	}
-	switch ahead.run(isWord); {
+	switch ahead.run(spec.IsWord); {
 	case p.pos == p.end:
 		return p.at(0), "the end"
 	case ahead.pos == p.pos && (p.has("->") || p.has("&&") || p.has("||") || p.has("==")):
@@ -116,8 +116,7 @@ func (p *parser) errorf(at spec.Span, format string, args ...any) *spec.Error {
 
 func isBlank(c byte) bool  { return c == ' ' || '\t' <= c && c <= '\r' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
-func isWord(c byte) bool   { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
-func isDotted(c byte) bool { return c == '.' || isWord(c) }
+func isDotted(c byte) bool { return c == '.' || spec.IsWord(c) }
 func isGlob(c byte) bool   { return isDotted(c) || strings.IndexByte("*?[]!^-", c) >= 0 }
 
 // isIdentifier reports whether text is a C identifier.
@@ -126,7 +125,7 @@ func isIdentifier(text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if !isWord(text[i]) {
+		if !spec.IsWord(text[i]) {
 			return false
 		}
 	}

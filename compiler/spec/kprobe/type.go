@@ -23,7 +23,7 @@ var otherTypes = map[string]string{
 func (p *parser) fetchType() (t *spec.FetchType, err error) {
 	start := p.pos
 	p.accept("%") // as in %pd
-	p.run(isWord)
+	p.run(spec.IsWord)
 	t = &spec.FetchType{Name: p.text[start:p.pos]}
 	switch {
 	case t.Name == "":

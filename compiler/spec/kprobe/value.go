@@ -25,7 +25,7 @@ func (p *parser) value() (spec.Expr, error) {
 		return p.immediate()
 	case isDigit(c), c == '"', c == '\'':
 		return nil, p.constantFirst()
-	case isWord(c):
+	case spec.IsWord(c):
 		return p.name()
 	}
 	return nil, p.notValue()
@@ -77,7 +77,7 @@ func (p *parser) notValue() error {
 func (p *parser) register() (spec.Expr, error) {
 	start := p.pos
 	p.pos++
-	id := p.run(isWord)
+	id := p.run(spec.IsWord)
 	id.At = p.from(start)
 	switch kind := p.trace.Line.Kind; {
 	case id.Name == "":
@@ -97,7 +97,7 @@ var variables = []string{"arg1", "arg*", "stack", "stack0", "retval", "comm"}
 func (p *parser) variable() (spec.Expr, error) {
 	start := p.pos
 	p.pos++
-	id := p.run(isWord)
+	id := p.run(spec.IsWord)
 	arg, isArg := strings.CutPrefix(id.Name, "arg")
 	slot, isStack := strings.CutPrefix(id.Name, "stack")
 	all := id.Name == "arg" && p.accept("*")

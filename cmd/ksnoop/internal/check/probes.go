@@ -14,7 +14,7 @@ import (
 // probeFileHead is the beginning of a probe file.
 const probeFileHead = "ksnoop-probes "
 
-// probeFileSubjects reads a probe file. ok is whether the name is that of a probe
+// probeFileSubjects reads a probe file. ok reports whether the name is that of a probe
 // file; all others are specs.
 func probeFileSubjects(name string) (subjects []*subject, ok bool, err error) {
 	if !isProbeFile(name) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // position is the place in a spec that is being typed.
@@ -40,7 +40,7 @@ func findPosition(text string, from int) position {
 	if strings.Count(text[from:], `"`)%2 == 1 {
 		return p // inside a string
 	}
-	for p.at > from && term.IsNameByte(text[p.at-1]) {
+	for p.at > from && spec.IsWord(text[p.at-1]) {
 		p.at--
 	}
 	p.name, p.cast = text[p.at:], endsInCast(text[:p.at])
@@ -51,7 +51,7 @@ func findPosition(text string, from int) position {
 	return p
 }
 
-// find examines the text before the position. adjacent is whether no blank is
+// find examines the text before the position. adjacent reports whether no blank is
 // between.
 func (p *position) find(before string, adjacent bool, parens int) {
 	operand := func(n int) string { return lastOperand(before[:len(before)-n]) }
@@ -84,7 +84,7 @@ func (p *position) find(before string, adjacent bool, parens int) {
 // endsInCast reports whether a text ends in parentheses that do not follow a name.
 func endsInCast(text string) bool {
 	i := opening(text, '(', ')')
-	return strings.HasSuffix(text, ")") && (i == 0 || !term.IsNameByte(text[i-1]))
+	return strings.HasSuffix(text, ")") && (i == 0 || !spec.IsWord(text[i-1]))
 }
 
 // findConstant reports whether a comparison is before the position.
@@ -108,8 +108,8 @@ func lastOperand(text string) string {
 			i = opening(text[:i], '[', ']')
 		case c == ')':
 			return text[opening(text[:i], '(', ')'):]
-		case term.IsNameByte(c):
-			for i > 0 && term.IsNameByte(text[i-1]) {
+		case spec.IsWord(c):
+			for i > 0 && spec.IsWord(text[i-1]) {
 				i--
 			}
 			switch rest := strings.TrimRight(text[:i], " \t"); {
@@ -149,7 +149,7 @@ func opening(text string, open, shut byte) int {
 
 func lastWord(text string) string {
 	i := len(text)
-	for i > 0 && term.IsNameByte(text[i-1]) {
+	for i > 0 && spec.IsWord(text[i-1]) {
 		i--
 	}
 	return text[i:]

@@ -69,7 +69,7 @@ func Dump(o *DumpOptions, s *term.Streams) error {
 }
 
 // unshown returns a sentence about the input that is not shown, or "". The value
-// used took of n bytes, and cut is whether there are more that were not read.
+// used took of n bytes, and cut reports whether there are more that were not read.
 func unshown(took, n int, cut bool) string {
 	switch rest := n - took; {
 	case rest == 0 && cut:
@@ -95,7 +95,7 @@ func dumpFormat(name string) (func(*btfdump.Dumper, []byte) []byte, error) {
 	return nil, exit.Usagef("--output is %q: it must be text or json", name)
 }
 
-// readInput reads all bytes, or all hexadecimal digits. cut is whether there are too
+// readInput reads all bytes, or all hexadecimal digits. cut reports whether there are too
 // many of them.
 func readInput(r io.Reader, digits bool) (data []byte, cut bool, err error) {
 	data, err = io.ReadAll(io.LimitReader(r, maxInput+1))

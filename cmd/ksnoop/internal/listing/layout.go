@@ -128,22 +128,14 @@ func membersOf(t btf.Type) (members []btf.Member, size int, ok bool) {
 // to or is an array of, or nil.
 func unnamed(t btf.Type) btf.Type {
 	for range mostNested {
-		switch v := t.(type) {
-		case *btf.Const:
-			t = v.Type
-		case *btf.Volatile:
-			t = v.Type
-		case *btf.Restrict:
-			t = v.Type
-		case *btf.TypeTag:
-			t = v.Type
+		switch v := btfdump.Unqualified(t).(type) {
 		case *btf.Array:
 			t = v.Type
 		case *btf.Pointer:
 			t = v.Target
 		case *btf.Struct, *btf.Union, *btf.Enum:
-			if t.TypeName() == "" {
-				return t
+			if v.TypeName() == "" {
+				return v
 			}
 			return nil
 		default:

@@ -62,21 +62,13 @@ func parseWanted(text string, kernel *compiler.Target, module *btf.Spec) (*wante
 // through.
 func (w *wantedType) isTypeOf(t btf.Type) bool {
 	for stars := w.stars; ; {
-		if t == nil {
+		if t = btfdump.Unqualified(t); t == nil {
 			t = (*btf.Void)(nil)
 		}
 		if stars == 0 && slices.ContainsFunc(w.named, func(n btf.Type) bool { return sameNamed(n, t) }) {
 			return true
 		}
 		switch v := t.(type) {
-		case *btf.Const:
-			t = v.Type
-		case *btf.Volatile:
-			t = v.Type
-		case *btf.Restrict:
-			t = v.Type
-		case *btf.TypeTag:
-			t = v.Type
 		case *btf.Typedef:
 			t = v.Type
 		case *btf.Pointer:

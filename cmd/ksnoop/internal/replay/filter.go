@@ -69,8 +69,8 @@ func headerValue(name string, b compiler.Builtin, t btf.Type, size int) *compile
 	return v
 }
 
-// bind binds a condition to values. A value that is not among them decides for itself:
-// what needs it does not hold.
+// bind binds a condition to values. A comparison of a value that is not among them does
+// not hold.
 func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Function) (test, error) {
 	switch c := c.(type) {
 	case *spec.Not:
@@ -186,7 +186,7 @@ func compare(p *spec.Predicate, v *runtime.Value) (holds, ok bool) {
 	return p.Op.Holds(n.Cmp(c)), true
 }
 
-// of decides about a value.
+// of reports whether a predicate holds for a value, and whether that can be told.
 func of(p *compiler.Predicate, v *runtime.Value) (holds, ok bool) {
 	switch {
 	case v.Pointee != nil && p.Pattern == nil:
@@ -206,7 +206,7 @@ func ofText(p *compiler.Predicate, data []byte) bool {
 	return p.Pattern.Matches(string(text)) != (p.Op == spec.Ne || p.Not)
 }
 
-// ofEvent decides about what every record has.
+// ofEvent reports whether a predicate holds for what every record has.
 func ofEvent(p *compiler.Predicate, b compiler.Builtin, ev *runtime.Event) bool {
 	switch b {
 	case compiler.Comm:

@@ -38,8 +38,8 @@ func traceRecorded(o *Options, s *term.Streams, p *printing) error {
 	return errors.Join(trace(o, s, r), file.Close())
 }
 
-// share makes what is printed have the clock and the frames of processes that are in the
-// file, and names from the first event on.
+// share lets the printer use the recorder's clock and its frames of processes, so that
+// both have the same texts. Pointers have names from the first event on.
 func (r *recorder) share(o *render.Options) {
 	o.Wall = func() time.Duration { return r.clock.Offset }
 	o.Stacks = userstack.New("")
@@ -109,8 +109,8 @@ func (r *recorder) start() error {
 	return nil
 }
 
-// full reports whether the next file is due. A file has as many bytes of records as of
-// what decodes them at least.
+// full reports whether the next file is due. Each file begins with what decodes its
+// records, and is not full before its records take as many bytes as that.
 func (r *recorder) full() bool {
 	size := r.out.Size()
 	return r.file.full(size) && size >= 2*r.head

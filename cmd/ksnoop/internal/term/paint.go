@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // style is an escape sequence for a piece of text (Select Graphic Rendition of
@@ -89,7 +90,7 @@ func highlight(text []byte, mark func(from, to int, s style)) {
 			} else {
 				i++
 			}
-		case IsNameByte(c), c == '$', c == '@':
+		case spec.IsWord(c), c == '$', c == '@':
 			i = pathEnd(text, i)
 			switch rest := text[i:]; {
 			case bytes.HasPrefix(rest, []byte(" =")), bytes.HasPrefix(rest, []byte("=")):
@@ -143,7 +144,7 @@ func typeEnd(text []byte, i int) int {
 		switch c := text[i]; {
 		case c == ')':
 			return i + 1
-		case !IsNameByte(c) && bytes.IndexByte([]byte(" *[]"), c) < 0:
+		case !spec.IsWord(c) && bytes.IndexByte([]byte(" *[]"), c) < 0:
 			return 0
 		}
 	}
@@ -187,7 +188,7 @@ func pathEnd(text []byte, i int) int {
 	for i++; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case IsNameByte(c), c == '.', c == '[', c == ']':
+		case spec.IsWord(c), c == '.', c == '[', c == ']':
 		case c == '-' && i+1 < len(text) && text[i+1] == '>':
 			i++
 		default:
@@ -195,11 +196,6 @@ func pathEnd(text []byte, i int) int {
 		}
 	}
 	return i
-}
-
-// IsNameByte reports whether C names may contain a byte.
-func IsNameByte(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // SetColor colours standard output from now on, if when asks for that.
