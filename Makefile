@@ -90,7 +90,7 @@ RACES := ^(accounting|attaching|chain|cycles|ends|flood|frozen|limited|losses|ma
 # the OpenTelemetry Collector.
 test-long: test-kernels
 	cd e2e/collector && go vet . && go test -vet=off -count 1 .
-	go test ./compiler/codegen -run 'TestSemantics$$' -rounds 1000000 -timeout 60m
+	go test ./compiler/codegen -run 'Semantics$$' -rounds 1000000 -timeout 3h
 	go test ./e2e -v -run 'TestMatrix/.*/sweep' -sweep -1 -timeout 4h
 	go test ./e2e -v -run 'TestMatrix/.*/cycles' -cycles 10m -timeout 4h
 	go test ./e2e -v -run 'TestSoak$$' -soak-for 1h -timeout 4h

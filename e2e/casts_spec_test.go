@@ -69,7 +69,7 @@ func (c *caster) of(name string) string {
 	for range 1 + c.rnd.IntN(4) {
 		item := c.item(values)
 		if c.rnd.IntN(2) == 0 {
-			item += c.test()
+			item += c.test(values)
 		}
 		items = append(items, item)
 	}
@@ -106,7 +106,7 @@ func (c *caster) values(name string) (values []compiler.Param) {
 func (c *caster) condition(values []compiler.Param, depth int) string {
 	switch n := c.rnd.IntN(6); {
 	case depth == 0 || n < 2:
-		return c.item(values) + c.test()
+		return c.item(values) + c.test(values)
 	case n == 2:
 		return "!(" + c.condition(values, depth-1) + ")"
 	case n < 5:
@@ -141,7 +141,13 @@ func (c *caster) item(values []compiler.Param) string {
 	if v := values[c.rnd.IntN(len(values))]; c.rnd.IntN(15) == 0 {
 		return fmt.Sprintf("((struct %s *)%s):path", c.pick([]string{"file", "dentry", "path"}), v.Name)
 	}
+	if c.rnd.IntN(25) == 0 {
+		return "$ustack"
+	}
 	text := c.value(values)
+	if c.rnd.IntN(4) == 0 {
+		text = c.computed(text, values)
+	}
 	if c.rnd.IntN(6) == 0 {
 		text = c.pick([]string{"after(", "diff("}) + text + ")"
 	}
@@ -149,6 +155,15 @@ func (c *caster) item(values []compiler.Param) string {
 		text += ":" + c.pick(castFormats)
 	}
 	return text
+}
+
+// computed writes what is computed of a value, and of another one or a number.
+func (c *caster) computed(text string, values []compiler.Param) string {
+	other := c.pick([]string{"1", "3", "12", "0xff", "4K", "0x123456789a"})
+	if c.rnd.IntN(2) == 0 {
+		other = c.value(values)
+	}
+	return fmt.Sprintf("(%s %s %s)", text, c.pick([]string{"+", "-", "*", "&", "|", "<<", ">>"}), other)
 }
 
 // walk appends accesses to members and to what pointers point to.
@@ -198,12 +213,16 @@ func (c *caster) cast(text string, t btf.Type) string {
 	return text
 }
 
-// test writes a comparison. Many constants fit all types.
-func (c *caster) test() string {
+// test writes a comparison, with one of the values or a constant. Many constants fit all
+// types.
+func (c *caster) test(values []compiler.Param) string {
 	if c.rnd.IntN(12) == 0 {
 		return c.pick([]string{" == NULL", " != NULL", " is-err", ` == "ext4"`, ` ~ "e*[0-9]"`})
 	}
 	op := c.pick([]string{"==", "!=", "<", "<=", ">", ">=", "&"})
+	if len(values) > 0 && c.rnd.IntN(5) == 0 {
+		return fmt.Sprintf(" %s %s", op, c.value(values))
+	}
 	return fmt.Sprintf(" %s %s", op, c.pick([]string{"1", "2", "100", "-1", "-100", "0x7f", "300", "70000", "0x7fffffff", "0x123456789a", "0"}))
 }
 
@@ -230,7 +249,7 @@ func (c *caster) line() string {
 		fmt.Fprintf(&text, " v%d=%s:%s", i, value, c.pick(types))
 	}
 	if c.rnd.IntN(2) == 0 {
-		fmt.Fprintf(&text, " if v%d%s", c.rnd.IntN(fields), c.test())
+		fmt.Fprintf(&text, " if v%d%s", c.rnd.IntN(fields), c.test(nil))
 	}
 	return text.String()
 }

@@ -41,7 +41,7 @@ func testCasts(t *testing.T, k *kernel) {
 	target := k.target()
 	target.Features.Preemptible = false // otherwise fentry would not be chosen for all
 	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(24, 2000)))
-	t.Logf("%d specs, with aggregates, spans and paths: %v", len(specs), countCasts(specs))
+	t.Logf("%d specs, with aggregates, spans, paths, computed values and user stacks: %v", len(specs), countCasts(specs))
 	for _, attach := range append(k.kinds(t), "") {
 		name := string(attach)
 		if attach == "" {
@@ -75,9 +75,10 @@ func (k *kernel) castSpecs(t *testing.T, target *compiler.Target, n int) (specs 
 	return specs
 }
 
-// countCasts counts the specs with aggregates, the spans and those with paths.
+// countCasts counts the specs with aggregates, the spans, those with paths, with computed
+// values and with stacks of processes.
 func countCasts(specs []castSpec) []int {
-	tables, spans, paths := 0, 0, 0
+	tables, spans, paths, computed, stacks := 0, 0, 0, 0, 0
 	for _, s := range specs {
 		if len(s.trace.Aggregates()) > 0 {
 			tables++
@@ -88,8 +89,14 @@ func countCasts(specs []castSpec) []int {
 		if strings.Contains(s.trace.Text, ":path") {
 			paths++
 		}
+		if strings.Contains(s.trace.Text, " + ") || strings.Contains(s.trace.Text, "<<") {
+			computed++
+		}
+		if strings.Contains(s.trace.Text, "$ustack") {
+			stacks++
+		}
 	}
-	return []int{tables, spans, paths}
+	return []int{tables, spans, paths, computed, stacks}
 }
 
 // loadCasts loads the specs that an attach kind can trace. An empty kind stands

@@ -20,7 +20,7 @@ import (
 func TestTables(t *testing.T) {
 	onlyWithFull(t)
 	t.Parallel()
-	testOne(t, vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^tables$")
+	testOne(t, vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^(tables|spanning)$")
 }
 
 // testTables checks that what is counted by key is exact.
