@@ -11,22 +11,6 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// tableText is a table as text: a line for each row, with the key first, and below it
-// what takes more than a column, stacks and histograms.
-type tableText struct {
-	names []string
-	right []bool // whether a column is aligned to the right
-	keys  int    // number of columns of the key
-	rows  []textRow
-	notes []string
-}
-
-type textRow struct {
-	cells  []string
-	below  []string // lines that are indented
-	blocks bool     // whether any of these is of a histogram
-}
-
 // Table adds the rows as lines in columns.
 func (p *printer) Table(t *runtime.Table) error {
 	text, err := p.tables.text(t, p.look.Width, p.until(t.Time))
@@ -228,88 +212,6 @@ func numberText(a *compiler.Aggregate, row *runtime.Row, i int) string {
 
 // belowIndent is before the lines below a row.
 const belowIndent = "      "
-
-// append adds the lines of the table.
-func (tt *tableText) append(text []byte, width int) []byte {
-	widths := tt.fit(width)
-	if len(tt.rows) > 0 && len(tt.names) > 0 {
-		text = tt.appendLine(text, tt.names, widths)
-	}
-	for i, row := range tt.rows {
-		if i > 0 && row.blocks && len(tt.names) > 0 {
-			text = append(text, '\n')
-		}
-		if len(row.cells) > 0 {
-			text = tt.appendLine(text, row.cells, widths)
-		}
-		for _, line := range row.below {
-			text = append(append(append(text, belowIndent...), line...), '\n')
-		}
-	}
-	for _, note := range tt.notes {
-		text = append(append(append(text, "  "...), Wrap(note, max(0, width-2), 2)...), '\n')
-	}
-	return text
-}
-
-func (tt *tableText) appendLine(text []byte, cells []string, widths []int) []byte {
-	start := len(text)
-	for i, cell := range cells {
-		cell = cutCell(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-columnsOf(cell))
-		if tt.right[i] {
-			cell = pad + cell
-		} else {
-			cell += pad
-		}
-		text = append(append(text, "  "...), cell...)
-	}
-	for len(text) > start && text[len(text)-1] == ' ' {
-		text = text[:len(text)-1]
-	}
-	return append(text, '\n')
-}
-
-// leastKey is the least width that a column of the key is cut to.
-const leastKey = 8
-
-// fit returns the widths of the columns. The widest columns of the key become narrower
-// until the table fits, or all are as narrow as they may be.
-func (tt *tableText) fit(width int) []int {
-	widths := make([]int, len(tt.names))
-	for i, name := range tt.names {
-		widths[i] = columnsOf(name)
-		for _, row := range tt.rows {
-			widths[i] = max(widths[i], columnsOf(row.cells[i]))
-		}
-	}
-	total := 0
-	for _, w := range widths {
-		total += 2 + w
-	}
-	for ; width > 0 && total > width; total-- {
-		widest := -1
-		for i := range tt.keys {
-			if widths[i] > leastKey && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
-	return widths
-}
-
-// cutCell returns a text that is at most so wide; a cut one ends in three dots.
-func cutCell(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width {
-		return text
-	}
-	return string(runes[:width-3]) + "..."
-}
 
 // Table adds a line with all rows.
 func (p *jsonPrinter) Table(t *runtime.Table) error {

@@ -243,13 +243,25 @@ func TestTableWidth(t *testing.T) {
 		table.Rows[i].Key = []runtime.Value{{Value: name, Data: []byte(strings.Repeat("path/", 12))}, comm("cat")}
 	}
 	require.Equal(t, `vfs_read in 2.5s:
-  function  name      $comm  count()  sum(return)  avg($duration)  max(return)
-  ext4_...  "path...  "cat"     1200        -6000           1.5us           -5
-  ext4_...  "path...  "cat"        3        12288          1.52us         4096
-  ext4_...  "path...  "cat"        3           36             1ns           12
+                                                     sum(        avg(     max(
+  function        name            $comm  count()  return)  $duration)  return)
+  ext4_file_r...  "path/path/...  "cat"     1200    -6000       1.5us       -5
+  ext4_file_r...  "path/path/...  "cat"        3    12288      1.52us     4096
+  ext4_file_r...  "path/path/...  "cat"        3       36         1ns       12
 
 `, shown(t, Options{Look: Look{Width: 78}}, table))
 	require.Contains(t, shown(t, Options{}, table), `  ext4_file_read_iter  "path/path/path/path/path/path/path/path/path/path/path/path/"  "cat"     1200`)
+}
+
+// TestBreakName verifies where the name of an aggregate can be broken.
+func TestBreakName(t *testing.T) {
+	for name, want := range map[string][]string{
+		"count()":                {"count()"},
+		"max(prev->prio)":        {"max(", "prev->", "prio)"},
+		"sum(after(stat->size))": {"sum(", "after(", "stat->", "size))"},
+	} {
+		require.Equal(t, want, breakName(name))
+	}
 }
 
 // TestTableHostile verifies that keys cannot control a terminal.
