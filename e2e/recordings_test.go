@@ -104,6 +104,9 @@ var handedOut = regexp.MustCompile(`recording of \d+ bytes for \d+: <(.*)> <(.*)
 // the recordings.
 func replayRecordings(t *testing.T, output string) string {
 	all := handedOut.FindAllStringSubmatch(output, -1)
+	if strings.Contains(output, "--- PASS: TestGuest/recordings ") {
+		require.GreaterOrEqual(t, len(all), 10, "recordings for this machine")
+	}
 	if len(all) == 0 {
 		return output
 	}

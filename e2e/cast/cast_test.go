@@ -15,18 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts returns the characters of lines.
-func texts(lines [][]cell) (all []string) {
-	for _, line := range lines {
-		text := ""
-		for _, c := range line {
-			text += string(c.char)
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
 // TestScreen checks what a terminal of 10 columns shows.
 func TestScreen(t *testing.T) {
 	for _, c := range []struct {

@@ -6,6 +6,7 @@
 //
 //	go run ./e2e/cast            records and draws
 //	go run ./e2e/cast -draw      draws the recording that there is
+//	go run ./e2e/cast -check     records, and compares with the recording that there is
 package main
 
 import (
@@ -45,7 +46,7 @@ func main() {
 
 // perform writes the recording and the picture.
 func perform() error {
-	onlyDraw := flag.Bool("draw", false, "")
+	onlyDraw, onlyCheck := flag.Bool("draw", false, ""), flag.Bool("check", false, "")
 	flag.Parse()
 	if !*onlyDraw {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -53,6 +54,9 @@ func perform() error {
 		text, err := boot(ctx)
 		if err != nil {
 			return err
+		}
+		if *onlyCheck {
+			return verify(text)
 		}
 		if err := os.WriteFile(recordingFile, text, 0o644); err != nil {
 			return err
