@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,8 +53,25 @@ func TestHabits(t *testing.T) {
 		{"-e|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read(count)'"},
 		{"-c|ls|vfs_read", "write ksnoop SPEC -- COMMAND"},
 		{"-l|vfs_*", "write ksnoop list 'GLOB'"},
+		{"-l|kprobe:*", "write ksnoop list 'GLOB'"},
+		{"--info", "write ksnoop doctor"},
+		{"/pid == 1/ vfs_read", "a condition comes after 'if': vfs_read if $pid == 1"},
+		{"{ printf(\"hi\"); }", "there are no programs: name the values to show, as in vfs_read(count)"},
+		{"vfs_read(count) { exit(); }", "there are no programs: name the values to show, as in vfs_read(count)"},
+		{"script.bt", "there are no programs: name the values to show, as in vfs_read(count)"},
+		{"./script.bt", "there are no programs: name the values to show, as in vfs_read(count)"},
+		{"vfs_read(usym(count))", "write $ustack"},
+		{"vfs_read(buf(file, 5))", "bytes are the elements of a cast: ((u8 *)p)[0..15]"},
+		{"vfs_read(strerror(return))", "a format comes after the value: count:errno"},
+		{"vfs_read(path(file))", "a format comes after the value: count:path"},
+		{"vfs_read(time(\"%H\"))", "each event has its time; $duration is how long a call took"},
 		// perf-probe and kprobe_events
 		{"--add|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read(count)'"},
+		{"--add|vfs_read count=%dx", "write ksnoop SPEC, as in ksnoop 'vfs_read(count)'"},
+		{"-L|vfs_read", "write ksnoop info FUNCTION"},
+		{"--vars|vfs_read", "write ksnoop info FUNCTION"},
+		{"vfs_read count=%dx", "values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5"},
+		{"myprobe=vfs_read", "a spec has no name of its own: leave out 'myprobe='"},
 		{"vfs_read%return", "an offset and %return are parts of kprobe_events lines: 'p vfs_read+4'"},
 		{"vfs_read $retval", "values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5"},
 		{"vfs_read(count:u64:x)", "a value has one format"},
@@ -76,6 +94,10 @@ func TestHabits(t *testing.T) {
 		{"tp:sched:tick", "write tp:tick"},
 		{"-p|function_graph", "leave out trace-cmd's plugin, as in ksnoop 'vfs_read(count)'"},
 		{"record|-e|sched_switch", "write ksnoop record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch"},
+		{"list|-e", "write ksnoop list 'tp:*'"},
+		{"list|-f", "write ksnoop list '*'"},
+		{"-g|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read($kstack)'"},
+		{"report", "if report was meant as a command: did you mean 'replay'?"},
 		{"record|-o|trace.dat|vfs_read", "it is written --write FILE"},
 		{"record|-F|ls", "write ksnoop record -w FILE SPEC -- COMMAND"},
 		{"record|-c|-p|1|vfs_read", "write ksnoop record -w FILE -p PID --tree SPEC"},
@@ -83,6 +105,13 @@ func TestHabits(t *testing.T) {
 		{"vfs_read(return) unless count", "a condition begins with 'if', and '!' negates it: vfs_read(count) if !count"},
 		// gdb
 		{"break vfs_read", "a function is named by itself: leave out 'break'"},
+		{"break", "a function is named by itself: leave out 'break'"},
+		{"p", "if p was meant as a command: did you mean 'print'?"},
+		{"p/x jiffies", "write ksnoop print '(u64)@jiffies:x'"},
+		{"ptype/o struct file", "ksnoop info TYPE shows sizes and offsets"},
+		{"x/8xb", "write ksnoop print '*(u64 *)0xffff888012345600'"},
+		{"display", "if display was meant as a command: did you mean 'print'?"},
+		{"watch|-l|jiffies", "write ksnoop watch '@jiffies'"},
 		{"vfs_read($rsi)", "the argument in this register has a name, or is $arg2"},
 		{"vfs_read($rax)", "a function returns its value in this register: it is 'return'"},
 		{"vfs_read(sizeof(file))", "ksnoop info TYPE shows sizes and offsets"},
@@ -97,6 +126,10 @@ func TestHabits(t *testing.T) {
 		{"x/4x 0xffff888012345600", "write ksnoop print '*(u64 *)0xffff888012345600'"},
 		// C
 		{"vfs_read(count++)", "there are no assignments"},
+		{"vfs_read(IS_ERR(file))", "write name is-err"},
+		{"vfs_read(PTR_ERR(return))", "a format comes after the value: count:errno"},
+		{"vfs_read(be16_to_cpu(count))", "a format comes after the value: count:be"},
+		{"vfs_read(memcmp(path, \"a\", 1))", "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""},
 		{"vfs_read(--count)", "there are no assignments"},
 		{"vfs_read(count += 1)", "there are no assignments"},
 		{"vfs_read(count <<= 1)", "there are no assignments"},
@@ -122,8 +155,8 @@ func TestHabits(t *testing.T) {
 		{"vfs_read;vfs_open", "separate values with ',', and quote each function with its values"},
 	} {
 		args := append([]string{"compile", "--btf", types}, tc.line)
-		if strings.HasPrefix(tc.line, "-") || strings.HasPrefix(tc.line, "record|") {
-			args = strings.Split(tc.line, "|")
+		if words := strings.Split(tc.line, "|"); strings.HasPrefix(tc.line, "-") || slices.Contains([]string{"record", "list", "watch"}, words[0]) {
+			args = words
 		}
 		status, stdout, stderr := runLine(args...)
 		require.Equal(t, 2, status, tc.line)

@@ -38,7 +38,7 @@ func (e *environment) misread(c *cli.Context, err error, _ bool) error {
 	if lost := target.LostQuotes(e.args, ""); lost != nil {
 		return lost // a piece of a spec, such as -EINTR), looks like an option
 	}
-	if len(e.operands) > 0 && !e.named && lineHabits[strings.TrimLeft(option, "-")] == "" {
+	if len(e.operands) > 0 && !e.named && lineHabits.Meaning("trace-"+strings.TrimLeft(option, "-")) == "" {
 		if meant := unknownCommand(c.App, e.operands[0]); meant != nil {
 			return meant
 		}
@@ -94,18 +94,10 @@ func unknownTopic(app *cli.App, name string) error {
 func unknownOption(c *cli.Command, option string) error {
 	option, _, _ = strings.Cut(option, "=")
 	name := strings.TrimLeft(option, "-")
-	if word := optionHabits[name]; word != "" && hasOption(c, word) {
+	if word := optionHabits.Meaning(name); word != "" && hasOption(c, word) {
 		return exit.Usagef("%s has no option %s: it is written %s", c.Name, option, word)
 	}
-	line := lineHabits[name]
-	switch c.Name {
-	case "record":
-		line = recordHabits[name]
-	case "trace":
-	default:
-		line = ""
-	}
-	if line != "" {
+	if line := lineHabits.Meaning(c.Name + "-" + name); line != "" {
 		return exit.Usagef("%s has no option %s: write ksnoop %s", c.Name, option, line)
 	}
 	if near, ok := spec.Nearest(name, longOptions(c)); ok && len(name) > 1 {
@@ -114,27 +106,34 @@ func unknownOption(c *cli.Command, option string) error {
 	return exit.Usagef("%s has no option %s: ksnoop %s --help lists them", c.Name, option, c.Name)
 }
 
-// optionHabits maps options of other tools to those that do the same here.
-var optionHabits = map[string]string{
-	"json": "--output json", "j": "--output json", "jsonl": "--output json", "format": "--output FORMAT",
-	"timeout": "--for TIME", "duration": "--for TIME", "filter": "--comm GLOB", "name": "--comm GLOB", "process": "--pid PID",
-	"follow": "--tree", "follow-forks": "--tree", "o": "--write FILE", "output": "--write FILE",
-}
+// optionHabits has options of other tools, with those that do the same here.
+const optionHabits spec.Habits = `
+--output json: json j jsonl
+--output FORMAT: format
+--for TIME: timeout duration
+--comm GLOB: filter name process
+--tree: follow follow-forks
+--write FILE: o output
+`
 
-// lineHabits maps options of bpftrace, perf-probe and trace-cmd to what is written here.
-var lineHabits = map[string]string{
-	"l": "list 'GLOB'", "list": "list 'GLOB'", "funcs": "list 'GLOB'", "F": "list 'GLOB'",
-	"e": "SPEC, as in ksnoop 'vfs_read(count)'", "a": "SPEC, as in ksnoop 'vfs_read(count)'", "add": "SPEC, as in ksnoop 'vfs_read(count)'",
-	"c": "SPEC -- COMMAND",
-}
-
-// recordHabits does the same for trace-cmd record and perf record.
-var recordHabits = map[string]string{
-	"e": "record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch",
-	"l": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read(count)'", "g": "record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read($kstack)'",
-	"F": "record -w FILE SPEC -- COMMAND",
-	"c": "record -w FILE -p PID --tree SPEC",
-}
+// lineHabits has options of bpftrace, perf, trace-cmd and gdb after the command that they are
+// given to, with what is written here.
+const lineHabits spec.Habits = `
+list 'GLOB': trace-l trace-list trace-funcs trace-F
+info FUNCTION: trace-L trace-line trace-vars
+doctor: trace-info
+SPEC, as in ksnoop 'vfs_read(count)': trace-e trace-a trace-add
+SPEC, as in ksnoop 'vfs_read($kstack)': trace-g
+SPEC -- COMMAND: trace-c
+record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch: record-e
+record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read(count)': record-l
+record -w FILE SPEC, as in ksnoop record -w FILE 'vfs_read($kstack)': record-g
+record -w FILE SPEC -- COMMAND: record-F
+record -w FILE -p PID --tree SPEC: record-c
+list 'tp:*': list-e
+list '*': list-f
+watch '@jiffies': watch-l watch-location
+`
 
 // hasOption reports whether a command has the option that text begins with.
 func hasOption(c *cli.Command, text string) bool {

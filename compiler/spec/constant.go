@@ -90,7 +90,7 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 	err := Errorf(p.text, p.tok.at, "%s is not a number", Quote(text))
 	plain := strings.TrimRight(digits, "uUlL")
 	amount, unit, counted := cutUnit(text)
-	size, isSize := sizeHabits[unit]
+	size := sizeHabits.Meaning(unit)
 	switch {
 	case digits == "" && base == 8:
 		return err.WithHint("octal digits belong after %s", text)
@@ -98,7 +98,7 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 		return err.WithHint("hexadecimal digits belong after %s", text)
 	case isDuration(text):
 		return err.WithHint("only $duration is compared with a time")
-	case isSize && counted && !timed:
+	case size != "" && counted && !timed:
 		return err.WithHint("did you mean '%s%s'?", amount, size)
 	case sizes[unit] != 0 && strings.Contains(amount, ".") && !timed:
 		return err.WithHint("a size is a whole number: 1536K is 1.5 times 1M")

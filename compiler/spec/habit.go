@@ -9,6 +9,21 @@ import (
 // This file has words of bpftrace, SystemTap, perf and C for which specs have other
 // words.
 
+// Habits is a table of words of other tools: each line has what is written here, a colon,
+// and the words that stand for it. As text, it takes fewer bytes of the binary than a map.
+type Habits string
+
+// Meaning returns what is written here for a word of another tool, or "".
+func (h Habits) Meaning(word string) string {
+	for line := range strings.Lines(string(h)) {
+		meaning, words, _ := strings.Cut(line, ": ")
+		if slices.Contains(strings.Fields(words), word) {
+			return meaning
+		}
+	}
+	return ""
+}
+
 // probeTypes has the words before the colon in other tracers, with the attach kind
 // that is meant and, for the return of a function, the list after its name.
 var probeTypes = map[string]struct{ attach, list string }{
@@ -86,18 +101,28 @@ func TracepointHint(name string) string {
 
 // formatHabits has formats of printf, bpftrace and gdb, with the equivalent formats
 // of specs.
-var formatHabits = map[string]string{
-	"hex": "x", "p": "x", "ptr": "x", "pointer": "x", "lx": "x", "llx": "x", "X": "x", "addr": "x",
-	"i": "d", "int": "d", "dec": "d", "ld": "d", "lld": "d", "uint": "u", "lu": "u", "llu": "u",
-	"s": "string", "str": "string", "kstr": "string", "ustr": "ustring", "user": "ustring", "char": "c", "chr": "c",
-	"sym": "symbol", "ksym": "symbol", "pS": "symbol", "a": "symbol", "ipv4": "ip4", "inet": "ip4", "ntop": "ip4",
-	"ipv6": "ip6", "inet6": "ip6", "macaddr": "mac", "ntohs": "be", "ntohl": "be", "bswap": "be", "be16": "be", "be32": "be", "be64": "be",
-}
+const formatHabits Habits = `
+x: hex p ptr pointer lx llx X addr
+d: i int dec ld lld
+u: uint lu llu
+string: s str kstr
+ustring: ustr user
+c: char chr
+symbol: sym ksym pS a
+ip4: ipv4 inet ntop
+ip6: ipv6 inet6
+mac: macaddr
+be: ntohs ntohl bswap be16 be32 be64 be16_to_cpu be32_to_cpu
+errno: strerror PTR_ERR
+`
 
 // functionHint returns a hint for a function of bpftrace or SystemTap that is written
 // around a value, or "" for other names.
 func functionHint(function string) string {
-	format := formatHabits[function]
+	format := formatHabits.Meaning(function)
+	if slices.Contains(Formats, function) {
+		format = function
+	}
 	switch {
 	case format == "string":
 		return "write name:string, or name:ustring for memory of the process"
@@ -105,7 +130,7 @@ func functionHint(function string) string {
 		return "a format comes after the value: count:" + format
 	case slices.Contains([]string{"printf", "print", "printk", "trace_printk", "echo", "join"}, function):
 		return "values are shown by their names: vfs_read(count)"
-	case slices.Contains([]string{"strcmp", "strncmp", "strcontains", "strlen"}, function):
+	case slices.Contains([]string{"strcmp", "strncmp", "strcontains", "strstr", "memcmp", "strlen"}, function):
 		return "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""
 	case function == "sizeof" || function == "offsetof":
 		return "ksnoop info TYPE shows sizes and offsets"
@@ -115,40 +140,58 @@ func functionHint(function string) string {
 		return noContainerOf
 	case function == "kaddr" || function == "ksym":
 		return "a variable is named after @: @jiffies"
+	case function == "buf":
+		return "bytes are the elements of a cast: ((u8 *)p)[0..15]"
+	case function == "usym":
+		return "write $ustack"
+	case function == "IS_ERR":
+		return "write name is-err"
+	case function == "time":
+		return builtinHabit(function)
 	case function == "reg":
 		return "arguments have names, or are $arg1, $arg2 ..."
-	case aggregations[function] != "":
-		return "did you mean '" + aggregations[function] + "'?"
+	case aggregations.Meaning(function) != "":
+		return "did you mean '" + aggregations.Meaning(function) + "'?"
 	}
 	return ""
 }
 
 // commandHabits has the words before a function in gdb, perf and C.
-var commandHabits = map[string]bool{
-	"b": true, "br": true, "break": true, "tbreak": true, "hbreak": true, "print": true, "probe": true, "add": true, "call": true, "func": true,
-	"function": true, "int": true, "void": true, "long": true, "unsigned": true, "bool": true, "static": true, "struct": true, "ssize_t": true,
-}
+var commandHabits = strings.Fields(`b br break tbreak hbreak print probe add call func function
+int void long unsigned bool static struct ssize_t`)
 
 // comparisonHabits has words of shells and of trace-cmd for comparisons.
-var comparisonHabits = map[string]string{
-	"eq": "==", "is": "==", "equals": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "like": "~", "matches": "~", "contains": "~",
-}
+const comparisonHabits Habits = `
+==: eq is equals
+!=: ne
+<: lt
+<=: le
+>: gt
+>=: ge
+~: like matches contains
+`
 
 // registerHabits has the registers of arguments in gdb, perf and bpftrace.
-var registerHabits = map[string]string{
-	"rdi": "$arg1", "di": "$arg1", "rsi": "$arg2", "si": "$arg2", "rdx": "$arg3", "dx": "$arg3", "rcx": "$arg4", "cx": "$arg4", "r8": "$arg5", "r9": "$arg6",
-	"rax": "return", "ax": "return", "eax": "return", "x0": "$arg1", "x1": "$arg2", "x2": "$arg3", "x3": "$arg4", "x4": "$arg5", "x5": "$arg6",
-}
+const registerHabits Habits = `
+return: rax ax eax
+$arg1: rdi di x0
+$arg2: rsi si x1
+$arg3: rdx dx x2
+$arg4: rcx cx x3
+$arg5: r8 x4
+$arg6: r9 x5
+`
 
 // builtinHabit returns a hint for a word after $ in other tools, or "".
 func builtinHabit(word string) string {
+	register := registerHabits.Meaning(word)
 	switch {
 	case word == "ret" || word == "return" || word == "rv" || word == "result":
 		return "the return value is 'return'"
-	case registerHabits[word] == "return":
+	case register == "return":
 		return "a function returns its value in this register: it is 'return'"
-	case registerHabits[word] != "":
-		return "the argument in this register has a name, or is " + registerHabits[word]
+	case register != "":
+		return "the argument in this register has a name, or is " + register
 	case word == "nsecs" || word == "elapsed" || word == "time" || word == "timestamp":
 		return "each event has its time; $duration is how long a call took"
 	}
@@ -156,16 +199,23 @@ func builtinHabit(word string) string {
 }
 
 // aggregations has other names of aggregates.
-var aggregations = map[string]string{
-	"average": "avg", "mean": "avg", "minimum": "min", "maximum": "max", "total": "sum", "stats": "avg",
-	"histogram": "hist", "hist_log": "hist", "hist_linear": "lhist", "quantize": "hist", "lquantize": "lhist",
-}
+const aggregations Habits = `
+avg: average mean stats
+min: minimum
+max: maximum
+sum: total
+hist: histogram hist_log quantize
+lhist: hist_linear lquantize
+`
 
 // sizeHabits has other suffixes of sizes, with those of specs.
-var sizeHabits = map[string]string{
-	"kb": "k", "kB": "k", "KB": "K", "KiB": "K", "Ki": "K", "MB": "M", "MiB": "M", "Mi": "M", "GB": "G", "GiB": "G", "Gi": "G",
-	"g": "G", "TB": "T", "TiB": "T", "t": "T",
-}
+const sizeHabits Habits = `
+k: kb kB
+K: KB KiB Ki
+M: MB MiB Mi
+G: GB GiB Gi g
+T: TB TiB t
+`
 
 // isTimed reports whether the constant is a duration or is compared with one.
 func (p *parser) isTimed() bool {

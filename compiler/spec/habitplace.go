@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // This file has what users of bpftrace, perf-probe, gdb and C write where a spec has
 // the name of a function.
@@ -9,6 +12,7 @@ const (
 	sourceLines   = "source lines are not known to ksnoop: name a function, as in vfs_read(count)"
 	noExpressions = "names have the wildcards * ? [a-z] of a shell, not regular expressions: vfs_*"
 	severalSpecs  = "write one spec for each function, each in quotes of its own, or a glob: vfs_*"
+	ifAfter       = "a condition comes after 'if': vfs_read if $pid == 1"
 	noPrograms    = "there are no programs: name the values to show, as in vfs_read(count)"
 )
 
@@ -23,8 +27,17 @@ func FunctionHabit(word string) string {
 	case "container_of":
 		return noContainerOf
 	}
-	if isSourceFile(word) {
+	switch {
+	case isSourceFile(word):
 		return sourceLines
+	case strings.HasSuffix(word, ".bt"):
+		return noPrograms
+	case strings.HasSuffix(word, ".txt"):
+		return "files of specs are read by -f: ksnoop -f FILE"
+	case strings.HasSuffix(word, ".probes"):
+		return "probe files are read by test: ksnoop test FILE"
+	case slices.Contains(commandHabits, word):
+		return "a function is named by itself: leave out '" + word + "'"
 	}
 	if stack := stackHabit(word); stack != "" {
 		return "a stack is a value in the list of a function: vfs_read(" + stack + ")"
@@ -99,17 +112,23 @@ func (p *parser) badCommand() error {
 }
 
 // badSlash returns the error for a slash after a name: a filter of bpftrace, a file of
-// the kernel's source, or the format of gdb's command x.
+// the kernel's source, or the format of a command of gdb.
 func (p *parser) badSlash() error {
 	err := p.unexpected("'('")
-	_, address, examines := strings.Cut(p.text, " 0x")
-	switch touches := p.prev.at.End == p.tok.at.Start; {
-	case touches && p.prev.text == "x" && examines:
-		return err.WithHint("write ksnoop print '*(u64 *)0x%s'", cut(strings.TrimSpace(address)))
-	case touches && isSourceFile(p.wordAhead()):
-		return err.WithHint(sourceLines)
+	if p.prev.at.End == p.tok.at.Start {
+		switch p.prev.text {
+		case "x":
+			return err.WithHint("write ksnoop print '*(u64 *)0xffff888012345600'")
+		case "p", "print":
+			return err.WithHint("write ksnoop print '(u64)@jiffies:x'")
+		case "ptype":
+			return err.WithHint("ksnoop info TYPE shows sizes and offsets")
+		}
+		if isSourceFile(p.wordAhead()) {
+			return err.WithHint(sourceLines)
+		}
 	}
-	return err.WithHint("a condition comes after 'if': vfs_read if $pid == 1")
+	return err.WithHint(ifAfter)
 }
 
 // wordAhead returns the rest of the word at tok, up to a blank, a colon or a

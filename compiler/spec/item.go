@@ -117,7 +117,7 @@ func (p *parser) badFormat() error {
 		return p.expected("a format after ':'").WithHint("%s", all)
 	default:
 		err := Errorf(p.text, t.at, "%s is not a format", t)
-		if word := formatHabits[t.text]; word != "" {
+		if word := formatHabits.Meaning(t.text); word != "" {
 			return err.WithHint("did you mean '%s'?", word)
 		}
 		if near, ok := Nearest(t.text, slices.Values(Formats)); ok {

@@ -10,6 +10,7 @@ import (
 
 // badFunc returns the error for an unexpected token in place of the function's name.
 func (p *parser) badFunc(t token) error {
+	err := Errorf(p.text, t.at, "expected a function name, not %s", t)
 	switch {
 	case t.kind == end && t.at.Start > 0 && strings.Contains(p.text, ":"):
 		return Errorf(p.text, t.at, "a name is missing after ':'")
@@ -18,14 +19,19 @@ func (p *parser) badFunc(t token) error {
 	case t.kind == number:
 		return p.badNumberPlace(t)
 	case t.text == "&":
-		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint("a function is named by itself, without an operator")
+		return err.WithHint("a function is named by itself, without an operator")
 	case t.text == "^":
-		return Errorf(p.text, t.at, "expected a function name, not %s", t).WithHint(noExpressions)
+		return err.WithHint(noExpressions)
 	case t.is("$"), t.is("@"), t.is("(") && strings.ContainsAny(p.text, "$@"):
-		return Errorf(p.text, t.at, "expected a function name, not %s", t).
-			WithHint("ksnoop print shows values without a call, and ksnoop check --print checks them")
+		return err.WithHint("ksnoop print shows values without a call, and ksnoop check --print checks them")
+	case t.text == "{":
+		return err.WithHint(noPrograms)
+	case t.kind == punct && FunctionHabit(p.text) != "": // ./FILE
+		return err.WithHint("%s", FunctionHabit(p.text))
+	case t.text == "/":
+		return err.WithHint(ifAfter)
 	case t.kind != name:
-		return Errorf(p.text, t.at, "expected a function name, not %s", t)
+		return err
 	case t.text == "return":
 		return Errorf(p.text, t.at, "the function is missing").
 			WithHint("'return' belongs in the parentheses after a function name: vfs_read(return)")
@@ -64,7 +70,7 @@ func (p *parser) badAfterFunc() error {
 		return Errorf(p.text, t.at, "a spec names one function").WithHint("write one spec for each function")
 	case t.kind == name && strings.EqualFold(t.text, "if"):
 		return p.expected("'('").WithHint("did you mean 'if'?")
-	case t.kind == name && commandHabits[p.prev.text]:
+	case t.kind == name && slices.Contains(commandHabits, p.prev.text):
 		return p.expected("'('").WithHint("a function is named by itself: leave out '%s'", p.prev.text)
 	case t.is("*"), t.is("?"), t.is("["):
 		return p.expected("'('").WithHint("there are no blanks in a name with wildcards")
@@ -74,6 +80,8 @@ func (p *parser) badAfterFunc() error {
 		return p.badBrace()
 	case t.is("|"), t.is("||"):
 		return p.expected("'('").WithHint(severalSpecs)
+	case t.text == "=":
+		return p.expected("'('").WithHint("a spec has no name of its own: leave out '%s='", p.prev.text)
 	case t.is("@") && isSourceFile(p.wordAhead()):
 		return p.expected("'('").WithHint(sourceLines)
 	case t.text == "%", t.is("+"):
@@ -101,6 +109,8 @@ func (p *parser) badAfterList() error {
 		return err.WithHint("a condition begins with 'if', and '!' negates it: vfs_read(count) if !count")
 	case t.is(","), t.text == ";":
 		return err.WithHint("write one spec for each function, each in quotes of its own")
+	case t.text == "{":
+		return err.WithHint(noPrograms)
 	case t.word("on"):
 		return err.WithHint("'on' belongs to a span: A => B on KEY")
 	default:

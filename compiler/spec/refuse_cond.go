@@ -181,8 +181,8 @@ func (p *parser) badAfterTerm(want, join string) error {
 		return p.expected(want).WithHint(noSign)
 	case item != nil && !tested && (t.kind == number || t.kind == quoted):
 		return p.expected("an operator, " + want)
-	case item != nil && !tested && t.kind == name && comparisonHabits[t.text] != "":
-		return p.expected("an operator, "+want).WithHint("did you mean '%s'?", comparisonHabits[t.text])
+	case item != nil && !tested && t.kind == name && comparisonHabits.Meaning(t.text) != "":
+		return p.expected("an operator, "+want).WithHint("did you mean '%s'?", comparisonHabits.Meaning(t.text))
 	case item != nil && !tested && t.kind == name && item.Value.String() == "not":
 		return p.expected("an operator, " + want).WithHint("a condition comes after 'if', and '!' negates it: vfs_read(count) if !count")
 	case item != nil && !tested && isErrs[strings.ToLower(t.text)]:

@@ -109,6 +109,8 @@ func (p *parser) badAfterValue() error {
 		return Errorf(p.text, t.at, "')' without '('")
 	case t.otherArithmetic():
 		return p.noArithmetic("','")
+	case t.is("(") && p.last != nil && functionHint(p.last.Value.String()) != "":
+		return p.expected("',' or the end").WithHint("%s", functionHint(p.last.Value.String()))
 	}
 	return p.unexpected("',' or the end")
 }

@@ -134,6 +134,13 @@ func (s *Specs) resolve(traces []*spec.Trace, target *compiler.Target, p *Progra
 	return plan, err
 }
 
+// commandHabits has commands of gdb, perf and trace-cmd, with those that do the same here.
+const commandHabits spec.Habits = `
+print: p x display
+info: ptype whatis
+replay: report script
+`
+
 // meantCommand returns err with a hint in the error about the first word, if that is not
 // a function of the kernel but resembles a command.
 func (s *Specs) meantCommand(err error, traces []*spec.Trace, target *compiler.Target) error {
@@ -141,7 +148,11 @@ func (s *Specs) meantCommand(err error, traces []*spec.Trace, target *compiler.T
 	if len(s.Files) > 0 || s.Watch || !errors.As(err, &first) || first.Text != s.Texts[0] {
 		return err
 	}
-	near, ok := spec.Nearest(first.Text, slices.Values(s.Commands))
+	near := commandHabits.Meaning(first.Text)
+	ok := near != ""
+	if !ok {
+		near, ok = spec.Nearest(first.Text, slices.Values(s.Commands))
+	}
 	if !ok {
 		return err
 	}
