@@ -116,11 +116,9 @@ func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
 		fmt.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
 	case first == "help":
-		words := append([]string{"--"}, line.Operands[1:]...)
-		if line.Has("json") {
-			e.given, words = append(e.given, "json"), append([]string{"--json"}, words...)
-		}
-		return e.run(app, named, words)
+		e.operands, e.named = line.Operands[1:], true
+		line.Options = slices.DeleteFunc(line.Options, func(o getopt.Given) bool { return o.Name == "help" })
+		return e.run(app, named, e.arrange(line, named))
 	case line.Has("help") && named != nil:
 		printHelp(app.Writer, named)
 		return nil

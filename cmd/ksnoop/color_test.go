@@ -70,6 +70,7 @@ func TestLookOptions(t *testing.T) {
 		{"vfs_read -o json --time delta", "ksnoop: --time is \"delta\": JSON always has ns of CLOCK_MONOTONIC, as mono, and can have wall beside it\n"},
 		{"vfs_read --color x", "ksnoop: --color is \"x\": it must be auto, always or never\n"},
 		{"vfs_read --no-headr", "ksnoop: trace has no option --no-headr: did you mean --no-header?\n"},
+		{"help --josn", "ksnoop: help has no option --josn: did you mean --json?\n"},
 		{"help tarce", "ksnoop: there is no command tarce: did you mean 'ksnoop help trace'?\n"},
 		{"help zzzzzz", "ksnoop: there is no command zzzzzz: ksnoop help lists them, and ksnoop help spec explains the language\n"},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,11 +135,16 @@ func TestEveryCommandHasJSON(t *testing.T) {
 // and whatever is wrong.
 func TestErrorFormat(t *testing.T) {
 	schema := fixture.Schema(t, "errors")
+	probes := filepath.Join(t.TempDir(), "wrong.probes")
+	require.NoError(t, os.WriteFile(probes, []byte("ksnoop-probes 1\nsuite a\nassrt a vfs_read never\n"), 0o600))
 	for _, tc := range []struct{ line, want string }{
 		{"--errors|json|vfs_read(count ==)", `{"type":"error","version":1,"status":2,"message":"a constant is missing after '=='","spec":"vfs_read(count ==)","start":17,"end":18}`},
 		{"compile|vfs_read|-Q|--errors=json", `{"type":"error","version":1,"status":2,"message":"compile has no option -Q: ksnoop compile --help lists them"}`},
 		{"--errors|json|help|trcae", `{"type":"error","version":1,"status":2,"message":"there is no command trcae: did you mean 'ksnoop help trace'?"}`},
 		{"--errors|json|--errors|text|help|trcae", "ksnoop: there is no command trcae: did you mean 'ksnoop help trace'?"},
+		{"replay|/no/such/file|--errors|json", `{"type":"error","version":1,"status":1,"message":"read the recording: open /no/such/file: no such file or directory"}`},
+		{"compile|--btf|/no/such/file|vfs_read|--errors|json", `{"type":"error","version":1,"status":1,"message":"read the types: open /no/such/file: no such file or directory"}`},
+		{"test|" + probes + "|--errors|json", `{"type":"error","version":1,"status":2,"message":"'assrt' is not a statement","hint":"did you mean 'assert'?","spec":"assrt a vfs_read never","start":0,"end":5,"file":"` + probes + `","line":3,"column":1}`},
 		{"--errors|jsno|help|trcae", `ksnoop: --errors is "jsno": did you mean "json"? it must be text or json`},
 		{"help|trcae|--errors", `ksnoop: --errors is "": it must be text or json`},
 		{"vfs_read|--errors|json|--|./no-such-program", `{"type":"error","version":1,"status":127,"message":"run ./no-such-program: no such file or directory"}`},
@@ -151,5 +157,12 @@ func TestErrorFormat(t *testing.T) {
 		if strings.HasPrefix(stderr, "{") {
 			require.NoError(t, schema.Lines(stderr))
 		}
+	}
+	for _, name := range commandNames(newApp(&environment{})) {
+		status, stdout, stderr := runLine("--errors", "json", name, "--no-such-option")
+		require.Equal(t, 2, status, name)
+		require.Empty(t, stdout, name)
+		require.Contains(t, stderr, `"message":"`+name+` has no option --no-such-option: `)
+		require.NoError(t, schema.Lines(stderr), name)
 	}
 }

@@ -114,7 +114,7 @@ func readInput(r io.Reader, digits bool) (data []byte, cut bool, err error) {
 	}
 	data, err = hex.DecodeString(text)
 	if err != nil {
-		return nil, false, fmt.Errorf("read hexadecimal digits: %w", err)
+		return nil, false, fmt.Errorf("read hexadecimal digits: %s", strings.TrimPrefix(err.Error(), "encoding/hex: "))
 	}
 	return data, cut, nil
 }
