@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,6 +45,21 @@ func TestTerminal(t *testing.T) {
 	require.Contains(t, help, "--no-header")
 	for line := range strings.Lines(help) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 60, line)
+	}
+}
+
+// TestNoPager verifies that what is longer than a terminal is shown by no pager, whatever the
+// environment has.
+func TestNoPager(t *testing.T) {
+	used := filepath.Join(t.TempDir(), "used")
+	pager := filepath.Join(t.TempDir(), "pager")
+	require.NoError(t, os.WriteFile(pager, []byte("#!/bin/sh\n> "+used+"\nexec cat\n"), 0o755))
+	types := fixture.Write(t)
+	for _, args := range [][]string{{"help", "trace"}, {"help", "spec"}, {"help", "--json"}, {"list", "--btf", types, "*"}, {"info", "--btf", types, "struct file"}, {"compile", "--btf", types, "vfs_read"}} {
+		shown := atTerminal(t, 80, []string{"PAGER=" + pager, "KSNOOP_PAGER=" + pager, "MANPAGER=" + pager, "LESS=FRX", "TERM=xterm", "PATH=" + filepath.Dir(pager)}, args...)
+		require.NotEmpty(t, shown, args)
+		require.NoFileExists(t, used, args)
+		require.NotContains(t, shown, "\x1b[?1049h", "%s: the other screen of a terminal", args)
 	}
 }
 
