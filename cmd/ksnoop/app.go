@@ -9,22 +9,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
-// environment is what a command line runs in.
+// environment is what a command line runs in, with the options of every command.
 type environment struct {
 	term.Streams
-	own      run.Inherited
-	args     []string // as typed
-	operands []string // without the name of a command
-	named    bool     // whether a command was named
-	given    []string // long names of the options
-	// errorFormat is the format of errors: "json", or anything else for text.
-	errorFormat string
+	own         run.Inherited
+	args        []string // as typed
+	operands    []string // without the name of a command
+	named       bool     // whether a command was named
+	help        bool
+	version     bool
+	errorFormat string // one of errorFormats
 }
 
 // newApp returns the commands and options for one command line, whose values they
@@ -36,9 +35,13 @@ func newApp(e *environment) *cli.App {
 		UsageText:   synopsis,
 		Description: specExamples,
 		Version:     buildVersion(),
-		Flags:       []cli.Flag{cli.HelpFlag, cli.VersionFlag, errorsFlag()},
-		Writer:      e.Out,
-		ErrWriter:   e.Err,
+		Flags: []cli.Flag{
+			helpFlag(&e.help),
+			onOffFlag("version V", "print the version", &e.version),
+			choiceFlag("errors", "print errors as `FORMAT`: %s", &e.errorFormat, errorFormats),
+		},
+		Writer:    e.Out,
+		ErrWriter: e.Err,
 	}
 	app.Commands = []*cli.Command{
 		traceCommand(e), printCommand(e), watchCommand(e), followCommand(e), recordCommand(e), replayCommand(e), infoCommand(e), listCommand(e), compileCommand(e), dumpCommand(e),
@@ -51,9 +54,8 @@ func newApp(e *environment) *cli.App {
 	return app
 }
 
-func init() {
-	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version", DisableDefaultText: true}
-}
+// errorFormats are the formats of errors, the default first.
+var errorFormats = []string{"text", "json"}
 
 // runApp runs a command line, without the program's name.
 func runApp(args []string, e *environment) error {
@@ -63,12 +65,9 @@ func runApp(args []string, e *environment) error {
 	e.args = args
 	var err error
 	if len(args) > 0 && args[0] == completeWord {
-		err = e.run(app, app.Command(completeWord), append([]string{"--"}, args[1:]...))
+		err = runCommand(app, app.Command(completeWord), &getopt.Line{Operands: args[1:]})
 	} else {
-		line := getopt.Split(args, finder(app))
-		if err = e.takeErrorFormat(line); err == nil {
-			err = e.runLine(app, line)
-		}
+		err = e.runLine(app, getopt.Split(args, finder(app)))
 	}
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write the help: %w", out.err)
@@ -76,77 +75,71 @@ func runApp(args []string, e *environment) error {
 	return err
 }
 
-// errorsFlag returns the option for the format of errors, which holds for every command.
-func errorsFlag() cli.Flag {
-	format := errorFormats[0]
-	return textFlag("errors", "print errors as `FORMAT`: "+strings.Join(errorFormats, " or "), &format)
-}
-
-// errorFormats are the formats of errors, the default first.
-var errorFormats = []string{"text", "json"}
-
-// takeErrorFormat removes the option for the format of errors from a line, before any
-// command reads its own: mistakes in these are printed so, too.
-func (e *environment) takeErrorFormat(line *getopt.Line) error {
-	var others []getopt.Given
-	for _, o := range line.Options {
-		switch {
-		case o.Name != "errors":
-			others = append(others, o)
-		case !slices.Contains(errorFormats, o.Value):
-			return exit.UnknownName("--errors", o.Value, errorFormats)
-		default:
-			e.errorFormat = o.Value
+// runLine runs the command of a line. The options of every command are read before its
+// own: mistakes in these are printed in the format for errors, and help and the version
+// even if something else is wrong.
+func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
+	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, OnUsageError: e.misread, Action: func(*cli.Context) error { return nil }}
+	options, own := divide(line.Options, every)
+	if err := runCommand(app, every, &getopt.Line{Options: options}); err != nil {
+		return err
+	}
+	c := app.Command("trace")
+	e.operands = line.Operands
+	if len(line.Operands) > 0 {
+		if named := app.Command(line.Operands[0]); named != nil {
+			c, e.named, e.operands = named, true, line.Operands[1:]
 		}
 	}
-	line.Options = others
-	return nil
-}
-
-// runLine runs the command of a line. Help and the version are printed even if
-// something else is wrong.
-func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
-	first := ""
-	if len(line.Operands) > 0 {
-		first = line.Operands[0]
-	}
-	named := app.Command(first)
 	switch {
-	case line.Has("version"):
+	case e.version:
 		fmt.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
-	case first == "help":
-		e.operands, e.named = line.Operands[1:], true
-		line.Options = slices.DeleteFunc(line.Options, func(o getopt.Given) bool { return o.Name == "help" })
-		return e.run(app, named, e.arrange(line, named))
-	case line.Has("help") && named != nil:
-		printHelp(app.Writer, named)
+	case c.Name == "help": // --help changes nothing of it
+	case e.help && e.named:
+		printHelp(app.Writer, c)
 		return nil
-	case line.Has("help"):
+	case e.help:
 		printHelp(app.Writer, app)
 		return nil
 	}
-	c := app.Command("trace")
-	e.operands, e.named = line.Operands, named != nil
-	if e.named {
-		c, e.operands = named, line.Operands[1:]
-	}
-	return e.run(app, c, e.arrange(line, c))
+	return runCommand(app, c, &getopt.Line{Options: own, Operands: e.operands, Behind: line.Behind})
 }
 
-// run runs a command with its options and operands. App.Run would do the same, but can
+// divide returns the options that a command has, and the others.
+func divide(options []getopt.Given, c *cli.Command) (own, others []getopt.Given) {
+	for _, o := range options {
+		if flagOf(c, o) != nil {
+			own = append(own, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	return own, others
+}
+
+// runCommand runs a command with the words of a line. App.Run would do the same, but can
 // also print help by text/template. That finds methods by their names, so the linker
 // would keep every exported method of the program.
-func (e *environment) run(app *cli.App, c *cli.Command, words []string) error {
+func runCommand(app *cli.App, c *cli.Command, line *getopt.Line) error {
 	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	given := slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool {
-		name, _ := flagNames(f)
-		return !slices.Contains(e.given, name)
-	})
-	for _, f := range given {
-		if err := f.Apply(set); err != nil {
-			return err
+	var given []cli.Flag
+	var words []string
+	for _, o := range line.Options {
+		f := flagOf(c, o)
+		if f != nil && !slices.Contains(given, f) {
+			if err := f.Apply(set); err != nil {
+				return err
+			}
+			given = append(given, f)
+		}
+		words = append(words, respelled(o, f))
+	}
+	if !slices.ContainsFunc(line.Options, getopt.Given.Missing) { // else a word would be taken for the value
+		words = append(append(words, "--"), line.Operands...)
+		if line.Behind != nil {
+			words = append(append(words, "--"), line.Behind...)
 		}
 	}
 	ctx := cli.NewContext(app, set, nil)
@@ -201,50 +194,33 @@ func takesValue(f cli.Flag) bool {
 	return ok && documented.TakesValue()
 }
 
-// arrange returns the words of a line for a command in the order that package cli
-// reads: options with their long names, and the operands after --.
-func (e *environment) arrange(line *getopt.Line, c *cli.Command) []string {
-	var words []string
-	for _, o := range line.Options {
-		o.Name = ownName(o, c)
-		e.given = append(e.given, o.Name)
-		words = append(words, respelled(o, c))
-		if o.Missing() {
-			return words // no words that could be taken for the value
-		}
-	}
-	words = append(append(words, "--"), e.operands...)
-	if line.Behind != nil {
-		words = append(append(words, "--"), line.Behind...)
-	}
-	return words
-}
-
-// ownName returns the long name of an option. A letter is that of the command's own
-// option: -n is not the same in all.
-func ownName(o getopt.Given, c *cli.Command) string {
+// flagOf returns the flag of a command for an option, or nil. A letter is that of the
+// command's own option: -n is not the same in all.
+func flagOf(c *cli.Command, o getopt.Given) (named cli.Flag) {
+	letter := strings.TrimPrefix(o.Spelled, "-")
 	for _, f := range c.Flags {
-		if long, short := flagNames(f); slices.Contains(short, strings.TrimPrefix(o.Spelled, "-")) {
-			return long
+		long, short := flagNames(f)
+		if slices.Contains(short, letter) {
+			return f
+		}
+		if long == o.Name {
+			named = f
 		}
 	}
-	return o.Name
+	return named
 }
 
-// respelled returns an option as package cli reads it, or as it was given if the
-// command has no such option.
-func respelled(o getopt.Given, c *cli.Command) string {
-	has := slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-		name, _ := flagNames(f)
-		return name == o.Name
-	})
-	switch {
-	case !has:
+// respelled returns an option as package cli reads it, or as it was given if there is
+// no flag for it.
+func respelled(o getopt.Given, f cli.Flag) string {
+	if f == nil {
 		return o.Spelled
-	case o.HasValue:
-		return "--" + o.Name + "=" + o.Value
 	}
-	return "--" + o.Name
+	name, _ := flagNames(f)
+	if o.HasValue {
+		name += "=" + o.Value
+	}
+	return "--" + name
 }
 
 // commandWords returns the operands of a command, and the words after the -- of its

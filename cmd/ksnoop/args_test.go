@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -184,6 +185,12 @@ func TestUsageErrors(t *testing.T) {
 		{"lst --btf x vfs_read", "ksnoop: there is no command lst: did you mean 'list'?\n"},
 		{"-- ls", "ksnoop: no function to trace before the -- of a command: as in ksnoop vfs_read -- ls\n"},
 		{"vfs_read --", "ksnoop: no command after --: as in ksnoop vfs_read -- ls\n"},
+		{"watch @x --", "ksnoop: no command after --: as in ksnoop vfs_read -- ls\n"},
+		{"test -- ls", "ksnoop: test needs a probe file, as in ksnoop test tcp.probes -- ./run.sh (ksnoop help test explains more)\n"},
+		{"record vfs_read", "ksnoop: record writes to no file: name it, as in ksnoop record -w FILE vfs_read\n"},
+		{"record -f x", "ksnoop: record writes to no file: name it, as in ksnoop record -w FILE -f x\n"},
+		{"print 1 --cpu=", "ksnoop: --cpu has no value: ksnoop print --help explains it\n"},
+		{"check --btf= vfs_read", "ksnoop: --btf has no value: ksnoop check --help explains it\n"},
 		{"vfs_read -n 0", "ksnoop: --events is \"0\": it must be a number from 1 to 4611686018427387904\n"},
 		{"vfs_read --for 0s", "ksnoop: --for is \"0s\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
 		{"vfs_read --for inf", "ksnoop: --for is \"inf\": it must be a time such as 500ms, 2m or 10 (seconds)\n"},
@@ -236,6 +243,22 @@ func TestOptionsAgree(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(options), 40)
+}
+
+// TestOptionsAreBound verifies that no code reads the value of an option by its name, in
+// which a typing error would not be noticed.
+func TestOptionsAreBound(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	byName := regexp.MustCompile(`\b(c|ctx)\.(IsSet|Count|Value|Lookup|String|Bool|Generic|Path|Duration|Timestamp|(Int|Uint|Float64|String)(64)?(Slice)?)\(|\.Has\("|\.Value\("`)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Empty(t, byName.FindAllString(string(text), -1), name)
+	}
 }
 
 // FuzzArgs verifies that any words are understood, or refused as a mistake on the

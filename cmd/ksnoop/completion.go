@@ -51,9 +51,8 @@ in specs, with quotes around them or not:
 
 func completeCommand(e *environment) *cli.Command {
 	return &cli.Command{
-		Name:            completeWord,
-		Hidden:          true,
-		SkipFlagParsing: true,
+		Name:   completeWord,
+		Hidden: true,
 		Action: func(c *cli.Context) error {
 			var commands []*complete.Command
 			for _, command := range c.App.VisibleCommands() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,6 +45,24 @@ func parsedFlag[T any](names, usage string, to *T, read func(text string) (T, er
 	}}
 }
 
+// choiceFlag returns an option whose value is one of several, the default first. The
+// usage has %s where they are listed.
+func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringFlag {
+	var texts []string
+	for _, c := range choices {
+		texts = append(texts, string(c))
+	}
+	name, _ := splitNames(names)
+	f := parsedFlag(names, fmt.Sprintf(usage, exit.OrList(texts)), to, func(text string) (T, error) {
+		if slices.Contains(texts, text) {
+			return T(text), nil
+		}
+		return "", exit.UnknownName("--"+name, text, texts)
+	})
+	f.Value = texts[0]
+	return f
+}
+
 // textFlag returns an option with a text. to holds the default.
 func textFlag(names, usage string, to *string) *cli.StringFlag {
 	name, short := splitNames(names)
@@ -55,7 +74,7 @@ func textsFlag(names, usage string, to *[]string) *cli.GenericFlag {
 	name, short := splitNames(names)
 	return &cli.GenericFlag{Name: name, Aliases: short, Usage: usage, Value: (*texts)(to), Action: func(c *cli.Context, _ any) error {
 		if slices.Contains(*to, "") {
-			return noValue(c.Command.Name, name)
+			return noValue(c.Command.HelpName, name)
 		}
 		return nil
 	}}
@@ -130,6 +149,9 @@ func hidden(flags []cli.Flag) []cli.Flag {
 	return flags
 }
 
+// helpFlag returns the option that prints the help of a command.
+func helpFlag(to *bool) cli.Flag { return onOffFlag("help h", "show help", to) }
+
 // fileFlag returns the option for files of specs.
 func fileFlag(s *target.Specs) []cli.Flag {
 	return []cli.Flag{
@@ -150,13 +172,13 @@ func typesFlag(file *string) []cli.Flag {
 }
 
 // programFlags returns the options for how programs are made.
-func programFlags(p *target.Programs, s *target.Specs) []cli.Flag {
+func programFlags(p *target.Programs, s *target.Specs, summary *bool) []cli.Flag {
 	return join(filterFlags(p, s), []cli.Flag{
 		onOffFlag("stack s", "trace a call chain: each function only inside those named before it", &p.Chain),
 		parsedFlag("attach", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)", &p.Attach, target.AttachKind),
-		pagesFlag(p),
+		pagesFlag("events", &p.Ring),
 		parsedFlag("rate", "show at most `N[/s]` events of each kind of each function in a second, and count the others", &p.Rate, target.ParseRate),
-		onOffFlag("summary", "count every call, and print the counts at the end", &p.CountCalls),
+		onOffFlag("summary", "count every call, and print the counts at the end", summary),
 		parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 4096)", &p.MaxBytes, number[int]("max-bytes", target.MaxBytes)),
 	})
 }
@@ -169,17 +191,9 @@ func pagesOfRing(text string) (uint32, error) {
 	return target.RingBytes(uint32(pages))
 }
 
-// watchFlags returns the options for the programs of watched memory.
-func watchFlags(p *target.Programs) []cli.Flag {
-	return []cli.Flag{
-		pagesFlag(p),
-		onOffFlag("summary", "count every write, and print the counts at the end", &p.CountCalls),
-	}
-}
-
-// pagesFlag returns the option for the size of the ring buffer.
-func pagesFlag(p *target.Programs) cli.Flag {
-	return parsedFlag("pages P", "buffer events in `N` pages for each CPU, a power of two", &p.Ring, pagesOfRing)
+// pagesFlag returns the option for the size of the ring buffer, in which what waits.
+func pagesFlag(what string, size *uint32) cli.Flag {
+	return parsedFlag("pages P", "buffer "+what+" in `N` pages for each CPU, a power of two", size, pagesOfRing)
 }
 
 // filterFlags returns the options that select whose calls are traced.

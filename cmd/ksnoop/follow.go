@@ -8,12 +8,10 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
-	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func followCommand(e *environment) *cli.Command {
-	o := &run.Options{Own: e.own, Version: buildVersion(), Format: render.Formats[0]}
-	o.Values.Indent = " "
+	o := &run.Options{Own: e.own, Version: buildVersion()}
 	f := new(resolve.Following)
 	return &cli.Command{
 		Name:      "follow",
@@ -27,35 +25,22 @@ at a time.
    ksnoop follow 'ip_send_skb(skb) if skb->len > 100'     a packet
    ksnoop follow 'tcp_v4_connect(sk)' --show 'sk->__sk_common.skc_state'
    ksnoop follow 'do_dentry_open(f)' --in 'vfs_*' -n 1    one file, in few functions`,
-		Flags: join(outputFlag(&o.Format), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
 			textsFlag("in", "show only `FUNCTION`, a glob or MODULE:GLOB; may be given several times (default: all)", &f.In),
 			parsedFlag("show", "show `VALUES` with the first line, and later when they have changed, as in 'skb->len,skb->mark:x'", &f.Show, shownValues(f)),
 			parsedFlag("objects n", "follow `N` objects, and end when they have ended", &f.Objects, number[int]("objects", run.MostEvents)),
 			textsFlag("also", "follow what `FUNCTION` returns when it gets an object, too; may be given several times", &f.Also),
 			onOffFlag("stack s", "show the kernel's stack with each line", &f.Stack),
-			parsedFlag("pages P", "buffer events in `N` pages for each CPU, a power of two", &o.Programs.Ring, pagesOfRing),
-		}, filterFlags(&o.Programs, &o.Specs), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
-		Action: func(c *cli.Context) error {
-			operands, behind := commandWords(c)
-			if behind != nil {
-				if err := checkBehind(len(operands) == 0, behind); err != nil {
-					return err
-				}
-			}
-			o.Command = behind
-			if err := e.readSpecs(c, &o.Specs, operands); err != nil {
-				return err
-			}
-			if len(operands) > 1 {
-				return exit.Usagef("follow takes one spec, and there are %d: options begin with a dash", len(operands))
-			}
-			if o.Values.Compact && !c.IsSet("output") {
-				o.Format = "compact"
+			pagesFlag("events", &o.Programs.Ring),
+		}, filterFlags(&o.Programs, &o.Specs), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Appearance), valueFlags(&o.Values)),
+		Action: e.traces(&o.Specs, &o.Command, func() error {
+			if n := len(o.Specs.Texts); n > 1 {
+				return exit.Usagef("follow takes one spec, and there are %d: options begin with a dash", n)
 			}
 			f.Modules = runtime.LoadedModules()
 			o.Specs.Follow = f
 			return run.Trace(o, &e.Streams)
-		},
+		}),
 	}
 }
 
@@ -68,7 +53,7 @@ func shownValues(f *resolve.Following) func(text string) ([]*spec.Trace, error) 
 			return nil, err
 		}
 		if len(t.Items) == 0 {
-			return nil, noValue("follow", "show")
+			return nil, noValue("ksnoop follow", "show")
 		}
 		return append(f.Show, t), nil
 	}

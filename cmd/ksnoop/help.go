@@ -115,7 +115,7 @@ func printHelp(w io.Writer, of any) {
 		h.section("NAME", of.HelpName+" - "+of.Usage)
 		h.section("USAGE", strings.TrimSpace(of.HelpName+" [OPTIONS] "+of.ArgsUsage))
 		h.section("DESCRIPTION", of.Description)
-		h.options("OPTIONS", append(of.VisibleFlags(), cli.HelpFlag))
+		h.options("OPTIONS", append(of.VisibleFlags(), helpFlag(new(bool))))
 	}
 	_, _ = io.WriteString(w, h.text) // firstError keeps the error
 }

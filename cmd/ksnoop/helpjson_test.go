@@ -146,7 +146,7 @@ func TestErrorFormat(t *testing.T) {
 		{"compile|--btf|/no/such/file|vfs_read|--errors|json", `{"type":"error","version":1,"status":1,"message":"read the types: open /no/such/file: no such file or directory"}`},
 		{"test|" + probes + "|--errors|json", `{"type":"error","version":1,"status":2,"message":"'assrt' is not a statement","hint":"did you mean 'assert'?","spec":"assrt a vfs_read never","start":0,"end":5,"file":"` + probes + `","line":3,"column":1}`},
 		{"--errors|jsno|help|trcae", `ksnoop: --errors is "jsno": did you mean "json"? it must be text or json`},
-		{"help|trcae|--errors", `ksnoop: --errors is "": it must be text or json`},
+		{"help|trcae|--errors", `ksnoop: --errors has no value: ksnoop --help explains it`},
 		{"vfs_read|--errors|json|--|./no-such-program", `{"type":"error","version":1,"status":127,"message":"run ./no-such-program: no such file or directory"}`},
 	} {
 		words := strings.Split(tc.line, "|")

@@ -36,7 +36,7 @@ For a kprobe_events line, it shows the contents of the event's file format in tr
    ksnoop info 'p:read vfs_read count=$arg3'
 
 A file of ksnoop record is described: where, when and of what it was recorded.`,
-		Flags: join(hidden(join(programFlags(new(target.Programs), new(target.Specs)), talkFlags(new(bool), new(bool)))),
+		Flags: join(hidden(join(programFlags(new(target.Programs), new(target.Specs), new(bool)), talkFlags(new(bool), new(bool)))),
 			fileFlag(&o.Specs), typesFlag(&o.Kernel.Types), listingFlag(&o.Format), colorFlag(&o.Color)),
 		Action: func(c *cli.Context) error {
 			words := allWords(c)

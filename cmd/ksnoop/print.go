@@ -8,7 +8,6 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/values"
-	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 const valueExamples = `EXPR is a value of the spec language that needs no call:
@@ -22,15 +21,14 @@ const valueExamples = `EXPR is a value of the spec language that needs no call:
 Several in one EXPR, with commas between them, are read at once.`
 
 func printCommand(e *environment) *cli.Command {
-	o := &values.Options{Own: e.own, Format: render.Formats[0]}
-	o.Values.Indent = " "
+	o := &values.Options{Own: e.own}
 	interval := func(text string) (time.Duration, error) { return run.ParseTime("every", text) }
 	return &cli.Command{
 		Name:        "print",
 		Usage:       "print values of the kernel now, without a call",
 		ArgsUsage:   "EXPR...",
 		Description: valueExamples,
-		Flags: join(outputFlag(&o.Format), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
 			parsedFlag("cpu", "read the per-CPU variables of the CPUs in `LIST`, such as 0-3,8, or of all possible ones (all) (default: those online)", &o.CPUs, listOfCPUs),
 			parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 65536)", &o.MaxBytes, number[int]("max-bytes", target.MaxBytes)),
 			onOffFlag("debug d", "show the programs", &o.Debug),
@@ -38,13 +36,10 @@ func printCommand(e *environment) *cli.Command {
 			parsedFlag("every", "read again each `DURATION`, such as 500ms, 2m or 10 (seconds), and show what has changed", &o.Every, interval),
 			parsedFlag("events n", "end after `N` readings", &o.Bounds.Events, number[uint64]("events", run.MostEvents)),
 			parsedFlag("for", "end after `DURATION`", &o.Bounds.Duration, run.ParseDuration),
-		), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
+		), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
 			if o.Exprs = allWords(c); len(o.Exprs) == 0 {
 				return noOperand("print")
-			}
-			if o.Values.Compact && !c.IsSet("output") {
-				o.Format = "compact"
 			}
 			return values.Print(o, &e.Streams)
 		},
@@ -54,7 +49,7 @@ func printCommand(e *environment) *cli.Command {
 // listOfCPUs returns the value of --cpu as it is: which CPUs there are is not known yet.
 func listOfCPUs(text string) (string, error) {
 	if text == "" {
-		return "", noValue("print", "cpu")
+		return "", noValue("ksnoop print", "cpu")
 	}
 	return text, nil
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
-	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func recordCommand(e *environment) *cli.Command {
-	o := &run.Options{Own: e.own, Version: buildVersion(), Format: render.Formats[0]}
+	o := &run.Options{Own: e.own, Version: buildVersion()}
 	return &cli.Command{
 		Name:      "record",
 		Usage:     "write raw records to a file, for replay",
@@ -28,30 +27,21 @@ func recordCommand(e *environment) *cli.Command {
 			textFlag("write w", "write to `FILE`; - is standard output", &o.File.Name),
 			parsedFlag("rotate", "begin the next file at `SIZE` bytes, such as 64K, 100M or 2G: FILE is then the newest, FILE.1 the one before", &o.File.Rotate, fileSize),
 			parsedFlag("keep", "with --rotate, keep `N` files besides the newest (default: 9)", &o.File.Keep, number[int]("keep", 10_000)),
-		}, fileFlag(&o.Specs), programFlags(&o.Programs, &o.Specs),
+		}, fileFlag(&o.Specs), programFlags(&o.Programs, &o.Specs, &o.Summary),
 			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), countFlags(&o.Tables)),
-		Action: func(c *cli.Context) error {
-			operands, behind := commandWords(c)
-			if behind != nil {
-				if err := checkBehind(len(operands)+len(o.Specs.Files) == 0, behind); err != nil {
-					return err
-				}
-			}
-			o.Command = behind
-			if err := e.readSpecs(c, &o.Specs, operands); err != nil {
-				return err
-			}
+		Action: e.traces(&o.Specs, &o.Command, func() error {
 			switch {
+			case o.File.Name == "" && len(o.Specs.Texts) > 0:
+				return exit.Usagef("record writes to no file: name it, as in ksnoop record -w FILE %s", o.Specs.Texts[0])
 			case o.File.Name == "":
-				return exit.Usagef("record writes to no file: name it, as in ksnoop record -w FILE %s", operands[0])
+				return exit.Usagef("record writes to no file: name it, as in ksnoop record -w FILE -f %s", o.Specs.Files[0])
 			case o.File.Keep > 0 && o.File.Rotate == 0:
 				return exit.Usagef("--keep is for the files of --rotate: give their size, as in --rotate 100M")
 			case o.File.Keep == 0:
 				o.File.Keep = 9
 			}
-			o.Summary = o.Programs.CountCalls
 			return run.Record(o, &e.Streams)
-		},
+		}),
 	}
 }
 
@@ -67,23 +57,21 @@ func fileSize(text string) (uint64, error) {
 }
 
 func replayCommand(e *environment) *cli.Command {
-	o := &replay.Options{Format: render.Formats[0]}
-	o.Values.Indent = " "
+	o := new(replay.Options)
 	moment := func(option string) func(text string) (replay.Moment, error) {
 		return func(text string) (replay.Moment, error) { return replay.ParseMoment(option, text) }
 	}
-	funcs := textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs)
 	return &cli.Command{
 		Name:        "replay",
 		Usage:       "print a file of record as trace would have printed it",
 		ArgsUsage:   "FILE [if CONDITION]",
 		Description: "Any user can run this, on any machine. FILE may be - for standard input.\nWhat is before the damage of a file is printed, and the exit status is 1.",
-		Flags: join(outputFlag(&o.Format), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
 			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, moment("from")),
 			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, moment("to")),
-			funcs,
+			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
 			onOffFlag("summary", "print the counts at the end", &o.Summary),
-		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
+		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
 			operands := allWords(c)
 			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !isCondition(operands[1]) {
@@ -94,9 +82,6 @@ func replayCommand(e *environment) *cli.Command {
 				if err := replay.CheckGlob(glob); err != nil {
 					return err
 				}
-			}
-			if o.Values.Compact && !c.IsSet("output") {
-				o.Format = "compact"
 			}
 			o.File = operands[0]
 			return replay.Replay(o, &e.Streams)

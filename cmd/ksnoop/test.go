@@ -30,7 +30,7 @@ kernel cannot do it, 77 if it is not permitted, and 124 if the command takes too
 		Action: func(c *cli.Context) error {
 			operands, behind := commandWords(c)
 			if behind != nil {
-				if err := checkBehind(len(operands) == 0, behind); err != nil {
+				if err := e.checkBehind(len(operands) == 0, behind); err != nil {
 					return err
 				}
 			}
@@ -62,7 +62,7 @@ func verdictFlags(o *verdict.Options) []cli.Flag {
 func evidenceFlags(o *verdict.Options) []cli.Flag {
 	return append([]cli.Flag{
 		parsedFlag("attach", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)", &o.Attach, target.AttachKind),
-		parsedFlag("pages P", "buffer evidence in `N` pages for each CPU, a power of two", &o.Ring, pagesOfRing),
+		pagesFlag("evidence", &o.Ring),
 		keysFlag(&o.Keys),
 	}, verboseFlag(&o.Verbose)...)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -13,32 +12,15 @@ import (
 )
 
 func traceCommand(e *environment) *cli.Command {
-	o := &run.Options{Own: e.own, Version: buildVersion(), Format: render.Formats[0]}
-	o.Values.Indent = " "
+	o := &run.Options{Own: e.own, Version: buildVersion()}
 	return &cli.Command{
 		Name:        "trace",
 		Usage:       "trace functions until interrupted (the default)",
 		ArgsUsage:   "SPEC... [-- COMMAND [ARGUMENT...]]",
 		Description: specExamples,
-		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Format), programFlags(&o.Programs, &o.Specs),
-			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Look, &o.Color, &o.NoSymbols), valueFlags(&o.Values)),
-		Action: func(c *cli.Context) error {
-			operands, behind := commandWords(c)
-			if behind != nil {
-				if err := checkBehind(len(operands)+len(o.Specs.Files) == 0, behind); err != nil {
-					return err
-				}
-			}
-			o.Command = behind
-			if err := e.readSpecs(c, &o.Specs, operands); err != nil {
-				return err
-			}
-			if o.Values.Compact && !c.IsSet("output") {
-				o.Format = "compact"
-			}
-			o.Summary = o.Programs.CountCalls
-			return run.Trace(o, &e.Streams)
-		},
+		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Appearance), programFlags(&o.Programs, &o.Specs, &o.Summary),
+			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Appearance), valueFlags(&o.Values)),
+		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Trace(o, &e.Streams) }),
 	}
 }
 
@@ -54,6 +36,24 @@ func recordFlag(o *run.FileOptions) []cli.Flag {
 	return []cli.Flag{f}
 }
 
+// traces returns the action of a command that traces specs while another command may
+// run: it stores the words of the command line, and calls run.
+func (e *environment) traces(s *target.Specs, command *[]string, run func() error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		operands, behind := commandWords(c)
+		if behind != nil {
+			if err := e.checkBehind(len(operands)+len(s.Files) == 0, behind); err != nil {
+				return err
+			}
+		}
+		*command = behind
+		if err := e.readSpecs(c, s, operands); err != nil {
+			return err
+		}
+		return run()
+	}
+}
+
 // readSpecs stores where the specs of a command line are: files, operands, standard
 // input.
 func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []string) error {
@@ -65,15 +65,8 @@ func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []stri
 }
 
 // outputFlag returns the option for the format of events and values.
-func outputFlag(to *string) []cli.Flag {
-	f := textFlag("output o", "print events as `FORMAT`: "+exit.OrList(render.Formats), to)
-	f.Action = func(_ *cli.Context, format string) error {
-		if !slices.Contains(render.Formats, format) {
-			return exit.UnknownName("--output", format, render.Formats)
-		}
-		return nil
-	}
-	return []cli.Flag{f}
+func outputFlag(a *run.Appearance) []cli.Flag {
+	return []cli.Flag{choiceFlag("output o", "print events as `FORMAT`: %s", &a.Format, render.Formats)}
 }
 
 // tableFlags returns the options for the tables of specs with aggregates.
@@ -105,24 +98,11 @@ func keysFlag(n *int) cli.Flag {
 }
 
 // lookFlags returns the options for how lines of text look.
-func lookFlags(look *render.Look, color *string, noSymbols *bool) []cli.Flag {
-	look.Time = render.Clocks[0]
-	clock := parsedFlag("time", "show the time as `CLOCK`: mono, wall or delta (ns since boot, the time of day, seconds since the line before)", &look.Time, readClock)
-	clock.Value = string(look.Time)
-	return append(colorFlag(color), in(looks,
-		onOffFlag("no-header", "leave out the headings of the columns", &look.NoHeader),
-		onOffFlag("no-symbols", "show pointers inside values without the names of the functions and variables that they point to", noSymbols),
-		clock,
+func lookFlags(a *run.Appearance) []cli.Flag {
+	a.Values.Indent = " "
+	return append(colorFlag(&a.Color), in(looks,
+		onOffFlag("no-header", "leave out the headings of the columns", &a.Look.NoHeader),
+		onOffFlag("no-symbols", "show pointers inside values without the names of the functions and variables that they point to", &a.NoSymbols),
+		choiceFlag("time", "show the time as `CLOCK`: %s (ns since boot, the time of day, seconds since the line before)", &a.Look.Time, render.Clocks),
 	)...)
-}
-
-func readClock(name string) (render.Clock, error) {
-	if slices.Contains(render.Clocks, render.Clock(name)) {
-		return render.Clock(name), nil
-	}
-	var names []string
-	for _, c := range render.Clocks {
-		names = append(names, string(c))
-	}
-	return "", exit.UnknownName("--time", name, names)
 }

@@ -19,7 +19,7 @@ import (
 func (e *environment) misread(c *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return noValue(c.Command.Name, name)
+		return noValue(c.Command.HelpName, name)
 	}
 	var name, value string
 	if n, _ := fmt.Sscanf(text, "invalid boolean value %q for -%s", &value, &name); n == 2 {
@@ -46,12 +46,13 @@ func (e *environment) misread(c *cli.Context, err error, _ bool) error {
 	return unknownOption(c.Command, option)
 }
 
-// noValue returns the error for an option of a command without its value.
+// noValue returns the error for an option without its value. command has the words of
+// the command line that explain the option with --help.
 func noValue(command, option string) error {
 	if option == "file" {
 		return exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
 	}
-	return exit.Usagef("--%s has no value: ksnoop %s --help explains it", option, command)
+	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
 
 // commandNames returns the names of all commands that the help shows.
@@ -166,8 +167,10 @@ func noOperand(command string) error {
 
 // checkBehind returns an error for a command after -- if nothing is traced, or if
 // the command is empty.
-func checkBehind(nothing bool, command []string) error {
+func (e *environment) checkBehind(nothing bool, command []string) error {
 	switch {
+	case nothing && e.named:
+		return nil // the command of ksnoop says what it needs
 	case nothing:
 		return exit.Usagef("no function to trace before the -- of a command: as in ksnoop vfs_read -- ls")
 	case len(command) == 0:

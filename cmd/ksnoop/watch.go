@@ -5,12 +5,10 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func watchCommand(e *environment) *cli.Command {
-	o := &run.Options{Own: e.own, Version: buildVersion(), Format: render.Formats[0]}
-	o.Values.Indent = " "
+	o := &run.Options{Own: e.own, Version: buildVersion()}
 	o.Specs.Watch = true
 	return &cli.Command{
 		Name:      "watch",
@@ -29,15 +27,10 @@ A condition on the memory is about what was written. docs/watch.md describes all
 		Flags: join([]cli.Flag{
 			parsedFlag("objects", "watch the objects of the next `N` calls that find one (default: 1)", &o.Specs.Objects, number[int]("objects", compiler.MostObjects)),
 			onOffFlag("stack", "show the callers of the function that writes", &o.Specs.Stack),
-		}, outputFlag(&o.Format), watchFlags(&o.Programs), eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Look, &o.Color, &o.NoSymbols)),
-		Action: func(c *cli.Context) error {
-			operands, behind := commandWords(c)
-			o.Command = behind
-			if err := e.readSpecs(c, &o.Specs, operands); err != nil {
-				return err
-			}
-			o.Summary = o.Programs.CountCalls
-			return run.Trace(o, &e.Streams)
-		},
+		}, outputFlag(&o.Appearance), []cli.Flag{
+			pagesFlag("events", &o.Programs.Ring),
+			onOffFlag("summary", "count every write, and print the counts at the end", &o.Summary),
+		}, eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Appearance)),
+		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Trace(o, &e.Streams) }),
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
@@ -28,23 +27,19 @@ import (
 
 // Options selects what of a recording is shown, and how.
 type Options struct {
-	File      string   // - is standard input
-	From, To  Moment   // unless they have no text
-	Funcs     []string // globs of functions, or none for all
-	Cond      string   // over recorded values, with its if; or ""
-	Format    string   // one of render.Formats
-	Values    btfdump.Options
-	Look      render.Look
-	Color     string // auto, always or never
-	Arrange   render.Arrangement
-	NoSymbols bool // pointers inside values are shown without names
-	Summary   bool
-	Verbose   bool
+	File     string   // - is standard input
+	From, To Moment   // unless they have no text
+	Funcs    []string // globs of functions, or none for all
+	Cond     string   // over recorded values, with its if; or ""
+	run.Appearance
+	Arrange render.Arrangement
+	Summary bool
+	Verbose bool
 }
 
 // Replay prints a recording.
 func Replay(o *Options, s *term.Streams) error {
-	look, err := run.ReadLook(o.Look, o.Format, o.Color, s.Out)
+	looks, err := o.On(s.Out)
 	if err != nil {
 		return err
 	}
@@ -72,7 +67,7 @@ func Replay(o *Options, s *term.Streams) error {
 	if p.from > p.to {
 		return exit.Usagef("--from is %s, and --to is %s, which is earlier: exchange them", o.From.Text, o.To.Text)
 	}
-	if err := p.open(look); err != nil {
+	if err := p.open(looks); err != nil {
 		return err
 	}
 	return p.play()
@@ -105,7 +100,7 @@ type player struct {
 	containers recording.Containers
 }
 
-func (p *player) open(look render.Look) (err error) {
+func (p *player) open(looks render.Options) (err error) {
 	tables := run.TableOptions{Arrange: p.o.Arrange}
 	if err := tables.Check(p.r.Unit); err != nil {
 		return err
@@ -124,10 +119,8 @@ func (p *player) open(look render.Look) (err error) {
 	}
 	names := new(render.Symbols)
 	names.Set(nil)
-	looks := render.Options{
-		Format: p.o.Format, Values: p.o.Values, Look: look, Symbols: names, Version: p.r.Version, Arrange: p.o.Arrange,
-		System: &p.r.System, Containers: &p.containers, Wall: func() time.Duration { return p.clock.Offset },
-	}
+	looks.Symbols, looks.Version, looks.Arrange = names, p.r.Version, p.o.Arrange
+	looks.System, looks.Containers, looks.Wall = &p.r.System, &p.containers, func() time.Duration { return p.clock.Offset }
 	looks.Stacks = userstack.New("")
 	looks.Stacks.Named = &p.named
 	p.r.Symbols = names.Set

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -17,7 +18,6 @@ import (
 type printing struct {
 	o        *Options
 	streams  *term.Streams
-	look     render.Look
 	looks    render.Options
 	unit     *compiler.Unit
 	out      render.Printer
@@ -30,8 +30,8 @@ func (p *printing) open(k *runtime.Kernel, unit *compiler.Unit) (err error) {
 		if render.NeedsSymbols(unit, p.o.Format) {
 			names.Load() // now, as events would wait for it
 		}
-		p.looks = render.Options{Format: p.o.Format, Values: p.o.Values, Look: p.look, Symbols: names, Stacks: userstack.Running(), Containers: cgroup.NewTable(),
-			Version: p.o.Version, Arrange: p.o.Tables.Arrange}
+		p.looks.Symbols, p.looks.Stacks, p.looks.Containers = names, userstack.Running(), cgroup.NewTable()
+		p.looks.Version, p.looks.Arrange = p.o.Version, p.o.Tables.Arrange
 		if !p.o.NoSymbols {
 			p.looks.Pointers = render.NewPointerNames(k.Finder)
 		}
@@ -111,14 +111,31 @@ func show(w io.Writer, session eventSource, out render.Printer, losses *watch, t
 	}
 }
 
-// ReadLook completes the look of text in a format on stdout, which may be coloured.
-func ReadLook(l render.Look, format, color string, stdout io.Writer) (render.Look, error) {
-	if format == "json" {
-		if l.Time == render.Delta {
-			return l, exit.Usagef("--time is %q: JSON always has ns of CLOCK_MONOTONIC, as mono, and can have wall beside it", l.Time)
+// Appearance is how events and values look.
+type Appearance struct {
+	Format    string // one of render.Formats; or "" for text, or for compact if Values are
+	Values    btfdump.Options
+	Look      render.Look
+	Color     string // auto, always or never
+	NoSymbols bool   // pointers inside values are shown without names
+}
+
+// On chooses the format if none is chosen, and returns the appearance on stdout, which
+// may be coloured.
+func (a *Appearance) On(stdout io.Writer) (render.Options, error) {
+	if a.Format == "" {
+		a.Format = "text"
+		if a.Values.Compact {
+			a.Format = "compact"
 		}
-		return l, nil
 	}
-	l.Width = term.WidthOf(stdout)
-	return l, term.SetColor(stdout, color)
+	o := render.Options{Format: a.Format, Values: a.Values, Look: a.Look}
+	switch {
+	case a.Format != "json":
+		o.Look.Width = term.WidthOf(stdout)
+		return o, term.SetColor(stdout, a.Color)
+	case a.Look.Time == render.Delta:
+		return o, exit.Usagef("--time is %q: JSON always has ns of CLOCK_MONOTONIC, as mono, and can have wall beside it", a.Look.Time)
+	}
+	return o, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
@@ -19,23 +18,19 @@ import (
 
 // Options selects what is traced, how long, and how it is shown.
 type Options struct {
-	Specs     target.Specs
-	Programs  target.Programs
-	Bounds    Bounds
-	Tables    TableOptions
-	Ready     ReadyOptions
-	Command   []string // command that runs meanwhile, or nil
-	Own       Inherited
-	Format    string // one of render.Formats
-	Values    btfdump.Options
-	Look      render.Look
-	Color     string // auto, always or never
-	Summary   bool
-	File      FileOptions // of Record, or none
-	NoSymbols bool        // pointers inside values are shown without names
-	Debug     bool
-	Version   string // version of ksnoop
-	Verbose   bool
+	Specs    target.Specs
+	Programs target.Programs
+	Bounds   Bounds
+	Tables   TableOptions
+	Ready    ReadyOptions
+	Command  []string // command that runs meanwhile, or nil
+	Own      Inherited
+	Appearance
+	Summary bool
+	File    FileOptions // of Record, or none
+	Debug   bool
+	Version string // version of ksnoop
+	Verbose bool
 }
 
 // sink is what becomes of the records of a trace.
@@ -53,11 +48,11 @@ type sink interface {
 
 // Trace traces until a limit, a signal, or the end of a process or command.
 func Trace(o *Options, s *term.Streams) error {
-	look, err := ReadLook(o.Look, o.Format, o.Color, s.Out)
+	looks, err := o.On(s.Out)
 	if err != nil {
 		return err
 	}
-	p := &printing{o: o, streams: s, look: look}
+	p := &printing{o: o, streams: s, looks: looks}
 	if o.File.Name != "" {
 		return traceRecorded(o, s, p)
 	}

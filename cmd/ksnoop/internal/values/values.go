@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
@@ -26,18 +25,14 @@ import (
 
 // Options selects what is printed, how often, and how it is shown.
 type Options struct {
-	Exprs     []string
-	CPUs      string        // as in 0-3,8; "all" for all possible ones, "" for those online
-	Every     time.Duration // time between readings, or 0 for one reading
-	Bounds    run.Bounds    // of the readings
-	MaxBytes  int           // of a value, or 0 for the default
-	Format    string        // one of render.Formats
-	Values    btfdump.Options
-	Look      render.Look
-	Color     string
-	NoSymbols bool
-	Debug     bool
-	Own       run.Inherited
+	Exprs    []string
+	CPUs     string        // as in 0-3,8; "all" for all possible ones, "" for those online
+	Every    time.Duration // time between readings, or 0 for one reading
+	Bounds   run.Bounds    // of the readings
+	MaxBytes int           // of a value, or 0 for the default
+	run.Appearance
+	Debug bool
+	Own   run.Inherited
 }
 
 // DefaultMaxBytes is the number of bytes of a value that are read by default. While
@@ -49,11 +44,11 @@ func Print(o *Options, s *term.Streams) error {
 	if o.Every == 0 && o.Bounds != (run.Bounds{}) {
 		return exit.Usagef("--events and --for limit how often values are read: give the time between, as in --every 1s")
 	}
-	look, err := run.ReadLook(o.Look, o.Format, o.Color, s.Out)
+	looks, err := o.On(s.Out)
 	if err != nil {
 		return err
 	}
-	look.Width = 0
+	looks.Look.Width = 0
 	r := &reader{every: o.Every, stopped: make(chan struct{})}
 	k, err := r.compile(o)
 	if err != nil {
@@ -62,7 +57,7 @@ func Print(o *Options, s *term.Streams) error {
 	if r.cpus, err = r.chooseCPUs(o.CPUs); err != nil {
 		return err
 	}
-	looks := render.Options{Format: o.Format, Values: o.Values, Look: look, Symbols: render.NewSymbols(k.Finder, term.WarnOn(s.Err)), Containers: cgroup.NewTable()}
+	looks.Symbols, looks.Containers = render.NewSymbols(k.Finder, term.WarnOn(s.Err)), cgroup.NewTable()
 	if !o.NoSymbols {
 		looks.Pointers = render.NewPointerNames(k.Finder)
 	}
