@@ -62,8 +62,7 @@ func (c *Completer) complete(args []string) answer {
 
 // types returns the types that a command line is about.
 func (c *Completer) types(line *getopt.Line) typeSource {
-	file, _ := line.Value("btf")
-	return c.system.types(file)
+	return c.system.types(line.Value("btf"))
 }
 
 // atCursor returns the name of the option whose value is completed, or "".

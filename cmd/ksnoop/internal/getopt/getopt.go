@@ -31,20 +31,14 @@ type Line struct {
 	Behind   []string // the words after --, or nil if there is no --
 }
 
-// Has reports whether an option was given.
-func (l *Line) Has(name string) bool {
-	_, given := l.Value(name)
-	return given
-}
-
-// Value returns the last value of an option, and whether it was given.
-func (l *Line) Value(name string) (value string, given bool) {
+// Value returns the last value of an option, or "" if it was not given.
+func (l *Line) Value(name string) (value string) {
 	for _, o := range l.Options {
 		if o.Name == name {
-			value, given = o.Value, true
+			value = o.Value
 		}
 	}
-	return value, given
+	return value
 }
 
 // Split splits the words of a command line. find returns the option with a name,
