@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
+
+	ksnoop "github.com/ksnoop/ksnoop/runtime"
 )
 
 // version is set at link time.
@@ -107,4 +111,15 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "unknown"
+}
+
+// buildInfo returns a metric about this program and the kernel.
+func buildInfo() prometheus.Collector {
+	release, _ := ksnoop.Release() // an empty label if the kernel does not say
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "ksnoop_build_info", Help: "The version of ksnoop-exporter, and the kernel that it runs on.",
+		ConstLabels: prometheus.Labels{"version": buildVersion(), "goversion": goruntime.Version(), "goarch": goruntime.GOARCH, "kernel": release},
+	})
+	info.Set(1)
+	return info
 }

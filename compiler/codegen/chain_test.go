@@ -58,9 +58,9 @@ func (r *rig) chainShown() []string {
 	return lines
 }
 
-// requireTally checks that each call counts once for every event of its
+// requireCounts checks that each call counts once for every event of its
 // function.
-func (r *rig) requireTally() {
+func (r *rig) requireCounts() {
 	r.t.Helper()
 	for i, ev := range r.unit.Events {
 		c := r.counters(i)
@@ -146,7 +146,7 @@ func TestChain(t *testing.T) {
 					tc.calls(r)()
 					require.Equal(t, tc.want, r.chainShown())
 					requireNoCalls(t, r, "all calls have returned")
-					r.requireTally()
+					r.requireCounts()
 				}
 			})
 		})

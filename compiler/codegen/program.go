@@ -41,7 +41,7 @@ type program struct {
 	followed   int16                   // stack offset of the object that is followed, see compiler.ObjectAddr
 	watched    []*compiler.Probe       // what is watched, of objects until they end
 	prefix     string                  // prefix of the labels
-	accounting
+	counting
 	measuring
 	tabling
 }
@@ -81,7 +81,7 @@ func (p *program) begin() {
 	if p.probe.Watch != nil {
 		p.readWatched()
 	}
-	p.beginTally()
+	p.beginCounting()
 	if p.forgetsStale() {
 		p.later(p.prefix+"stale", p.forgetStale)
 	}

@@ -176,8 +176,8 @@ func TestMissedReturn(t *testing.T) {
 // thread.
 func TestMissedReturnBeforeRejection(t *testing.T) {
 	keptEverywhere(t, func(t *testing.T, f compiler.Features, rejecting, _ string) {
-		for _, tally := range []bool{false, true} {
-			r := newRig(t, f, compiler.Options{MaxBytes: 300, CountCalls: tally}, rejecting)
+		for _, counting := range []bool{false, true} {
+			r := newRig(t, f, compiler.Options{MaxBytes: 300, CountCalls: counting}, rejecting)
 			if kind := r.unit.Attachments[0].Kind; kind.Trampoline() || kind == compiler.KprobeSession && !f.CancelRepeats {
 				continue // or there is no return of a call that is rejected
 			}

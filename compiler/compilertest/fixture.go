@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
@@ -208,3 +210,14 @@ var (
 	WithSession    = compiler.Features{CPUs: 2, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77}
 	WithBothSides  = compiler.Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77, CancelRepeats: true}
 )
+
+// ParseAll parses specs and kprobe_events lines, one from each argument.
+func ParseAll(t *testing.T, lines ...string) []*spec.Trace {
+	var traces []*spec.Trace
+	for _, line := range lines {
+		trace, err := kprobe.ParseAny(line)
+		require.NoError(t, err)
+		traces = append(traces, trace)
+	}
+	return traces
+}

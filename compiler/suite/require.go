@@ -99,3 +99,15 @@ func isSymbol(text string, dots bool) bool {
 	}
 	return text != ""
 }
+
+// String returns the line of the requirement.
+func (r *Require) String() string {
+	switch r.Kind {
+	case RequireFunc:
+		return "require func " + r.Name
+	case RequireBTF:
+		return "require btf " + r.Record + " " + r.Name
+	default:
+		return "require kernel " + r.Op.String() + " " + r.Version.String()
+	}
+}

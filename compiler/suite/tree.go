@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"strings"
 	"time"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -123,3 +124,31 @@ const (
 	OnQEMU           // an emulated CPU
 	OnKernel         // a kernel of certain versions
 )
+
+// String returns s as a probe file, without comments, and with its statements in
+// the order of the reference.
+func (s *Suite) String() string {
+	lines := []string{header + " " + version, "suite " + s.Name}
+	for _, r := range s.Requires {
+		lines = append(lines, r.String())
+	}
+	if s.Run != nil {
+		lines = append(lines, s.Run.String())
+	}
+	if s.Settle > 0 {
+		lines = append(lines, "settle "+duration(s.Settle))
+	}
+	for _, a := range s.Asserts {
+		lines = append(lines, a.String())
+	}
+	for _, m := range s.Metrics {
+		lines = append(lines, m.String())
+	}
+	for _, e := range s.Evidence {
+		lines = append(lines, e.String())
+	}
+	for _, x := range s.XFails {
+		lines = append(lines, x.String())
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
