@@ -66,7 +66,7 @@ type Layout struct {
 	// Caller is the offset of the frame address of the call's caller in a
 	// stack, see HeaderCall.
 	Caller int
-	// Begin is the offset of who began a span, see BeginPIDTID.
+	// Begin is the offset of the thread that began a span, see BeginPIDTID.
 	Begin int
 	// Object is the offset of the object that is followed, see ObjectAddr.
 	Object int

@@ -11,7 +11,7 @@ type Function struct {
 	Name       string // as shown to the user
 	Module     string // "" for vmlinux
 	Tracepoint bool
-	Iterator   bool // its first parameter tells about the iteration, the others are those of an object
+	Iterator   bool // its first parameter is about the iteration, the others are those of an object
 	// LastAgain is set for an iterator whose last call, which has NULL in place of an
 	// object, has the last object once more (bpf_iter_ksym_seq_stop in
 	// kernel/kallsyms.c).

@@ -1,6 +1,6 @@
 package compiler
 
-// PathWalk tells how a program gets from a struct path, file or dentry to the
+// PathWalk describes how a program gets from a struct path, file or dentry to the
 // names of the path: through the parents of dentries, and from the root of each
 // mount to where it is mounted. All fields are offsets in bytes.
 type PathWalk struct {

@@ -40,7 +40,7 @@ func (ev *EventType) Begun() int {
 	return len(begin.Entry) + len(begin.Return)
 }
 
-// Offsets in the part of a record of a span that tells who began it, see
+// Offsets in the part of a span's record about the thread that began it, see
 // [Layout].Begin.
 const (
 	BeginPIDTID = 0 // u64, as in the header

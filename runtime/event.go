@@ -37,7 +37,7 @@ type Object struct {
 	Number uint64 // counted from 1 in the order of their beginning, or 0 for none
 }
 
-// Begin tells who began a span.
+// Begin is the thread that began a span, and its CPU.
 type Begin struct {
 	CPU      int
 	PID, TID uint32

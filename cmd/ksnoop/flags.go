@@ -191,7 +191,7 @@ func pagesOfRing(text string) (uint32, error) {
 	return target.RingBytes(uint32(pages))
 }
 
-// pagesFlag returns the option for the size of the ring buffer, in which what waits.
+// pagesFlag returns the option for the size of the ring buffer of events, or of evidence.
 func pagesFlag(what string, size *uint32) cli.Flag {
 	return parsedFlag("pages P", "buffer "+what+" in `N` pages for each CPU, a power of two", size, pagesOfRing)
 }

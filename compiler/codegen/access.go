@@ -98,7 +98,7 @@ func (p *program) onlyKernel() {
 }
 
 // ofKernel jumps to kernel if the address in reg is one of the kernel's. The tag of
-// a pointer of a process may be anything, so that the highest bit below it tells.
+// a pointer of a process may be anything, so the highest bit below it decides.
 // It is tested in the negated address, which the verifier does not take for a
 // pointer: negated, the kernel's are small positive numbers.
 func (p *program) ofKernel(reg asm.Register, kernel string) {

@@ -347,7 +347,7 @@ func (p *program) keptRoom(v *compiler.Value) int {
 }
 
 // stackNumber stores at an offset from a register the number of the stack, and the
-// caller where the stack lacks it. There is none if another stack has its place.
+// caller where the stack lacks it. If another stack has its place, it goes to full.
 func (p *program) stackNumber(to asm.Register, at int, full string) {
 	skip := int32(0)
 	if p.kind.Trampoline() {

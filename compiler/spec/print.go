@@ -175,7 +175,7 @@ func (a *And) String() string {
 	var x Cond = a
 	var terms []string // in reverse order, as a long chain nests to the left
 	for and, ok := a, true; ok; and, ok = x.(*And) {
-		terms = append(terms, closed(and.Y, test))
+		terms = append(terms, closed(and.Y, comparison))
 		x = and.X
 	}
 	terms = append(terms, closed(x, conjunction))
@@ -205,7 +205,7 @@ type binding int
 const (
 	disjunction binding = iota // a || b
 	conjunction                // a && b
-	test                       // a == b
+	comparison                 // a == b
 	unary                      // !a, a
 )
 
@@ -217,7 +217,7 @@ func bindingOf(x Cond) binding {
 		return conjunction
 	case *Item:
 		if x.Pred != nil || isBinary(x.Value) {
-			return test
+			return comparison
 		}
 	}
 	return unary

@@ -222,17 +222,17 @@ func (t *Trace) AllItems() []*Item {
 	if t.Key != nil {
 		items = append(items, &Item{Value: t.Key})
 	}
-	return appendTests(items, t.Cond)
+	return appendItems(items, t.Cond)
 }
 
-func appendTests(items []*Item, c Cond) []*Item {
+func appendItems(items []*Item, c Cond) []*Item {
 	switch c := c.(type) {
 	case *And:
-		return appendTests(appendTests(items, c.X), c.Y)
+		return appendItems(appendItems(items, c.X), c.Y)
 	case *Or:
-		return appendTests(appendTests(items, c.X), c.Y)
+		return appendItems(appendItems(items, c.X), c.Y)
 	case *Not:
-		return appendTests(items, c.X)
+		return appendItems(items, c.X)
 	case *Item:
 		return append(items, c)
 	}

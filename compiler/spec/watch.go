@@ -75,7 +75,7 @@ func (t *Trace) checkObject() error {
 			return Errorf(t.Text, x.At, "%s() counts calls, and it is memory that is watched", x.Name.Name)
 		case *Builtin:
 			if x.Name.Name == stackBuiltin {
-				return Errorf(t.Text, x.Span(), "'%s' is not memory that can be watched", x).WithHint("--stack shows the callers of who writes")
+				return Errorf(t.Text, x.Span(), "'%s' is not memory that can be watched", x).WithHint("--stack shows the callers of the function that writes")
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (t *Trace) checkObject() error {
 // stackBuiltin is the name of the builtin that is the kernel's stack.
 const stackBuiltin = "kstack"
 
-// WithStack makes the callers of who writes be shown, too, in a trace of [ParseWatch].
+// WithStack adds the callers of the function that writes to a trace of [ParseWatch].
 func (t *Trace) WithStack() {
 	t.Items = append(t.Items, &Item{Value: &Builtin{Name: Ident{Name: stackBuiltin, At: t.Func.At}}})
 }

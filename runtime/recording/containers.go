@@ -9,8 +9,8 @@ type Containers struct {
 }
 
 // mostContainers is the number of cgroups whose containers are remembered, and mostTexts
-// the size of their texts in bytes. After that, all are forgotten: by who writes a
-// recording and by who reads it, at the same one.
+// the size of their texts in bytes. After that, all are forgotten. The writer
+// of a recording and its reader do so at the same cgroup.
 const (
 	mostContainers = 1 << 16
 	mostTexts      = 64 << 20

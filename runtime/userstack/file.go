@@ -127,8 +127,8 @@ var (
 	errOther  = errors.New("another file")
 )
 
-// openRegular opens a file, unless it is something else, such as a pipe. Whose the
-// file is decides what is there.
+// openRegular opens a file, unless it is something else, such as a pipe. The owner
+// of the file decides what is there.
 func openRegular(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -15,8 +15,8 @@ type Named struct {
 }
 
 // mostNamed is the number of frames that are remembered, and mostTexts the size of their
-// texts in bytes. After that, all are forgotten: by who writes a recording and by who
-// reads it, at the same frame.
+// texts in bytes. After that, all are forgotten. The writer of a recording and its
+// reader do so at the same frame.
 const (
 	mostNamed = 1 << 16
 	mostTexts = 64 << 20

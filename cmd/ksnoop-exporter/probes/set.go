@@ -16,8 +16,8 @@ type Set struct {
 }
 
 // Attach attaches the metrics of probe files, in place of those of an earlier set, or
-// nil. Lines that have not changed keep their counts. What does not work is said in
-// Err of its probe; an error is returned if that concerns all.
+// nil. Lines that have not changed keep their counts. A probe that does not work
+// has the reason in its Err; Attach returns an error if none can work.
 func Attach(suites []*suite.Suite, earlier *Set, o *Options) (*Set, error) {
 	set := &Set{}
 	working := map[string]*Probe{}

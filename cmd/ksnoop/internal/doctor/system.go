@@ -137,7 +137,7 @@ func (d *diagnosis) addSystem(s *runtime.Survey) {
 	}
 }
 
-// addState adds whether something is available; without tells what its lack means.
+// addState adds whether something is available, or the text without and the reason.
 func (d *diagnosis) addState(name, good string, err error, without string) {
 	if err == nil {
 		d.add("system", name, good, "")

@@ -51,7 +51,7 @@ func Info(o *ListOptions, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Unless all was found, the kernel is known as a whole now.
+	// Unless all was found, the target has the whole kernel now.
 	var errs []error
 	for _, a := range words {
 		if a.trace == nil {
@@ -183,8 +183,8 @@ func info(out *output, t *spec.Trace, kernel *compiler.Target) error {
 }
 
 // fitsOne returns nil if at least one of the functions of a trace has the values that the
-// spec names. Otherwise the error says what the only one lacks, or of several the one that
-// has the nearest name.
+// spec names. Otherwise it returns the error for one of them: if there are several, for the
+// one with the nearest name.
 func fitsOne(t *spec.Trace, functions []*compiler.Function, kernel *compiler.Target) error {
 	var misfit *spec.Error
 	near := false

@@ -18,26 +18,26 @@ import (
 type filter struct {
 	trace *spec.Trace
 	arch  *compiler.Arch
-	bound map[*compiler.EventType]test
+	bound map[*compiler.EventType]condition
 	names []string // of all values that could be asked for
 	all   []*predicate
 	in    render.Containers // of cgroups
 }
 
-// predicate is one of a condition.
+// predicate is a predicate of the condition, and what the values of events are to it.
 type predicate struct {
 	item *spec.Item
 	fits bool  // a value of an event at least
 	err  error // why it does not fit the first value of its name that it does not fit
 }
 
-// test decides about values in the order of those that it was bound to, of an event or,
+// condition decides about values in the order of those that it was bound to, of an event or,
 // if that is nil, of the key of a row. ok is false if a value could not be read.
-type test func(values []runtime.Value, ev *runtime.Event) (holds, ok bool)
+type condition func(values []runtime.Value, ev *runtime.Event) (holds, ok bool)
 
 // newFilter binds a condition to events, each with records or the rows of a table.
 func newFilter(trace *spec.Trace, events []*compiler.EventType, arch *compiler.Arch, in render.Containers) (*filter, error) {
-	f := &filter{trace: trace, arch: arch, bound: map[*compiler.EventType]test{}, in: in}
+	f := &filter{trace: trace, arch: arch, bound: map[*compiler.EventType]condition{}, in: in}
 	records := false
 	for _, ev := range events {
 		values := ev.Probe.Key
@@ -71,7 +71,7 @@ func headerValue(name string, b compiler.Builtin, t btf.Type, size int) *compile
 
 // bind binds a condition to values. A comparison of a value that is not among them does
 // not hold.
-func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Function) (test, error) {
+func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Function) (condition, error) {
 	switch c := c.(type) {
 	case *spec.Not:
 		x, err := f.bind(c.X, values, fn)
@@ -88,7 +88,7 @@ func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Functi
 }
 
 // both binds && or ||: the second condition is asked unless the first one decides.
-func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.Value, fn *compiler.Function) (test, error) {
+func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.Value, fn *compiler.Function) (condition, error) {
 	x, err := f.bind(first, values, fn)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.
 	}, err
 }
 
-// predicate returns what is known of an item of the condition.
+// predicate returns the predicate of an item of the condition, a new one for a new item.
 func (f *filter) predicate(item *spec.Item) *predicate {
 	for _, p := range f.all {
 		if p.item == item {
@@ -114,7 +114,7 @@ func (f *filter) predicate(item *spec.Item) *predicate {
 	return p
 }
 
-func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Function) (test, error) {
+func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Function) (condition, error) {
 	if p := item.Pred; p != nil && p.With != nil {
 		return nil, spec.Errorf(f.trace.Text, p.With.Span(), "a recorded value is compared with a constant, and '%s' is none", p.With)
 	}
@@ -160,7 +160,7 @@ func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Fu
 var containerName = &compiler.Value{Name: "$container", Text: compiler.KernelText, Type: &btf.Pointer{Target: &btf.Int{Name: "char", Size: 1, Encoding: btf.Char}}}
 
 // ofContainer decides about the container of a cgroup, by what is shown of it or by its
-// whole id. That of a cgroup in none has no name.
+// whole id. A cgroup that is in no container has a container without a name.
 func (f *filter) ofContainer(p *compiler.Predicate, v *runtime.Value) (holds, ok bool) {
 	if v.Fault != compiler.NoFault {
 		return false, false
@@ -171,7 +171,7 @@ func (f *filter) ofContainer(p *compiler.Predicate, v *runtime.Value) (holds, ok
 }
 
 // compare decides about a number that a predicate does not fit, such as one that is
-// never as large as the constant. Of what is no number nothing holds.
+// never as large as the constant. No comparison holds for a value that is not a number.
 func compare(p *spec.Predicate, v *runtime.Value) (holds, ok bool) {
 	if p == nil || p.Op > spec.Ge || p.Const.Kind != spec.Integer || v.Scalar == nil || v.Pointee != nil || v.Fault != compiler.NoFault {
 		return false, false

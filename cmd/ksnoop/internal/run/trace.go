@@ -1,4 +1,4 @@
-// Package run runs a trace from its begin to its end, with the command that runs
+// Package run runs a trace from its beginning to its end, with the command that runs
 // meanwhile, and notifies others.
 package run
 
