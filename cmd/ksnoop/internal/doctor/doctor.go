@@ -53,7 +53,7 @@ func Run(o *Options, stdout io.Writer) error {
 		return err
 	}
 	d := new(diagnosis)
-	p, err := newPatient()
+	p, err := newTrialKernel()
 	survey.Types = err
 	d.addKernel(survey, p)
 	d.addAttach(survey, p)

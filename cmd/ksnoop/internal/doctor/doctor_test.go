@@ -39,7 +39,7 @@ var newFeatures = compiler.Features{Trampoline: true, TrampolineWords: 12, Tramp
 // system returns the rows of a survey other than those of attach kinds.
 func system(s *runtime.Survey, f compiler.Features) *diagnosis {
 	d := new(diagnosis)
-	d.addKernel(s, &patient{target: &compiler.Target{Features: f}})
+	d.addKernel(s, &trialKernel{target: &compiler.Target{Features: f}})
 	d.addUser(s)
 	d.addSystem(s)
 	return d
@@ -146,18 +146,18 @@ func TestDoctorNotes(t *testing.T) {
 
 // TestTrialRefusals verifies that kinds that a kernel or a user lacks are not tried.
 func TestTrialRefusals(t *testing.T) {
-	able := func() *patient { return &patient{target: &compiler.Target{Features: newFeatures}} }
+	able := func() *trialKernel { return &trialKernel{target: &compiler.Target{Features: newFeatures}} }
 	for _, tc := range []struct {
 		name   string
 		kind   compiler.Kind
-		change func(*runtime.Survey, *patient)
+		change func(*runtime.Survey, *trialKernel)
 		want   string
 	}{
-		{"no types", compiler.Fentry, func(s *runtime.Survey, _ *patient) { s.Types = errors.New("this kernel has no types") }, "this kernel has no types"},
-		{"no trampolines", compiler.Fexit, func(_ *runtime.Survey, p *patient) { p.target.Features.Trampoline = false }, "this kernel has no fexit: cure"},
-		{"no links", compiler.KprobeMulti, func(_ *runtime.Survey, p *patient) { p.target.Features.KprobeMulti = false }, "this kernel has no kprobe.multi: cure"},
-		{"no sessions", compiler.KprobeSession, func(_ *runtime.Survey, p *patient) { p.target.Features.SessionIsReturn = 0 }, "this kernel has no kprobe.session: cure"},
-		{"off", compiler.Kretprobe, func(s *runtime.Survey, _ *patient) {
+		{"no types", compiler.Fentry, func(s *runtime.Survey, _ *trialKernel) { s.Types = errors.New("this kernel has no types") }, "this kernel has no types"},
+		{"no trampolines", compiler.Fexit, func(_ *runtime.Survey, p *trialKernel) { p.target.Features.Trampoline = false }, "this kernel has no fexit: cure"},
+		{"no links", compiler.KprobeMulti, func(_ *runtime.Survey, p *trialKernel) { p.target.Features.KprobeMulti = false }, "this kernel has no kprobe.multi: cure"},
+		{"no sessions", compiler.KprobeSession, func(_ *runtime.Survey, p *trialKernel) { p.target.Features.SessionIsReturn = 0 }, "this kernel has no kprobe.session: cure"},
+		{"off", compiler.Kretprobe, func(s *runtime.Survey, _ *trialKernel) {
 			s.Settings = []runtime.Setting{{Name: "kprobes/enabled", Value: "0"}}
 		}, "kprobes see no calls: echo 1 > /sys/kernel/debug/kprobes/enabled"},
 	} {

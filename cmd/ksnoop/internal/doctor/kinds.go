@@ -38,7 +38,7 @@ var trials = []struct {
 }
 
 // addAttach tries every attach kind.
-func (d *diagnosis) addAttach(s *runtime.Survey, p *patient) {
+func (d *diagnosis) addAttach(s *runtime.Survey, p *trialKernel) {
 	for _, t := range trials {
 		without := t.without
 		if without != "" {
@@ -74,7 +74,7 @@ func sinceHere(versions string) string {
 
 // trial tries one kind. refusal is why it cannot be used; notes are remarks if it
 // can.
-func trial(s *runtime.Survey, p *patient, kind, force compiler.Kind, spec, without string) (notes []string, refusal string) {
+func trial(s *runtime.Survey, p *trialKernel, kind, force compiler.Kind, spec, without string) (notes []string, refusal string) {
 	perf := kind == compiler.Kprobe || kind == compiler.Kretprobe
 	switch off := settingOff(s, "kprobes/enabled"); {
 	case s.Types != nil:

@@ -50,7 +50,7 @@ var selfTests = []struct {
 }
 
 // addSelfTest traces known calls by each usable attach kind.
-func (d *diagnosis) addSelfTest(p *patient) {
+func (d *diagnosis) addSelfTest(p *trialKernel) {
 	for _, kind := range d.kindStates() {
 		if kind.state == usable {
 			d.testKind(p, compiler.Kind(kind.name))
@@ -61,7 +61,7 @@ func (d *diagnosis) addSelfTest(p *patient) {
 }
 
 // testKind runs all tests of an attach kind.
-func (d *diagnosis) testKind(p *patient, kind compiler.Kind) {
+func (d *diagnosis) testKind(p *trialKernel, kind compiler.Kind) {
 	wrong, notes, err := p.test(kind)
 	var missing *spec.Error // for a function that this kernel lacks
 	var locked *runtime.LockedMemoryError
@@ -86,7 +86,7 @@ func (d *diagnosis) testKind(p *patient, kind compiler.Kind) {
 // test traces all specs of a kind while a subject makes its calls. It returns how
 // the events differ from the wanted ones, and the misses that the kernel or the
 // programs counted.
-func (p *patient) test(kind compiler.Kind) (wrong, notes []string, err error) {
+func (p *trialKernel) test(kind compiler.Kind) (wrong, notes []string, err error) {
 	s, err := newSubject()
 	if err != nil {
 		return nil, nil, err

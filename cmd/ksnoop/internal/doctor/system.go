@@ -14,7 +14,7 @@ import (
 )
 
 // addKernel adds the kernel's version and types.
-func (d *diagnosis) addKernel(s *runtime.Survey, p *patient) {
+func (d *diagnosis) addKernel(s *runtime.Survey, p *trialKernel) {
 	d.add("kernel", "kernel", s.Release, s.Build)
 	if s.Types != nil {
 		d.add("kernel", "BTF", "missing", s.Types.Error())

@@ -13,9 +13,9 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// patient attaches throw-away probes to the running kernel, to learn which attach
+// trialKernel attaches throw-away probes to the running kernel, to learn which attach
 // kinds work.
-type patient struct {
+type trialKernel struct {
 	kernel        *runtime.Kernel
 	target        *compiler.Target
 	function, arg string // a function that is seldom called, and its argument
@@ -27,7 +27,7 @@ var trialFunctions = []struct{ name, arg string }{
 	{"do_getpgid", "pid"}, {"vfs_fsync_range", "file"}, {"vfs_open", "path"}, {"vfs_read", "count"},
 }
 
-func newPatient() (*patient, error) {
+func newTrialKernel() (*trialKernel, error) {
 	k, err := runtime.OpenKernel()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func newPatient() (*patient, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &patient{kernel: k, target: target}
+	p := &trialKernel{kernel: k, target: target}
 	for _, f := range trialFunctions {
 		if _, err := resolve.FindFunction(parsed(f.name), target); err == nil {
 			p.function, p.arg = f.name, f.arg
@@ -63,7 +63,7 @@ func parsed(text string) *spec.Trace {
 }
 
 // try attaches the spec text by a kind, and detaches it again.
-func (p *patient) try(kind compiler.Kind, text string) (notes []string, err error) {
+func (p *trialKernel) try(kind compiler.Kind, text string) (notes []string, err error) {
 	switch strings.Count(text, "%s") {
 	case 1:
 		text = fmt.Sprintf(text, p.function)
@@ -81,7 +81,7 @@ func (p *patient) try(kind compiler.Kind, text string) (notes []string, err erro
 const trialRing = 16 << 10
 
 // trace attaches specs by a kind, for one thread or for all.
-func (p *patient) trace(kind compiler.Kind, specs []string, tid uint32) (*runtime.Session, *compiler.Unit, error) {
+func (p *trialKernel) trace(kind compiler.Kind, specs []string, tid uint32) (*runtime.Session, *compiler.Unit, error) {
 	var traces []*spec.Trace
 	for _, text := range specs {
 		traces = append(traces, parsed(text))
