@@ -114,18 +114,29 @@ func (s *stopper) listen() {
 
 // settle is called when the command has ended, while it still counts as running: the
 // signals of keys that were sent until then were for the command too, and must not be
-// taken for the user's first and second after it.
+// taken for the user's first and second after it. To ignore them meanwhile would drop
+// them, but os/signal ends the program by a signal that is ignored while a thread is at
+// the beginning of its handler.
 func (s *stopper) settle() {
-	signal.Ignore(s.keys...) // the kernel drops those that no thread has received yet
-	awaitHandlers()          // and Go those that a thread has received, and has not yet looked at
-	// Stop waits until those that threads have looked at are in their channels. It needs
-	// a channel of its own: nothing must lose SIGTERM.
+	awaitThreads(s.keys) // the kernel has given them to threads,
+	awaitHandlers()      // which have looked at them,
+	// and Stop waits until those are in their channels. It needs a channel of its own:
+	// nothing must lose SIGTERM.
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, syscall.SIGWINCH)
 	signal.Stop(idle)
 	s.settled <- struct{}{}
 	<-s.settled
-	signal.Notify(s.signals, s.keys...)
+}
+
+// awaitThreads waits until the kernel has given all signals of these kinds that were
+// sent to ksnoop to one of its threads.
+func awaitThreads(sigs []os.Signal) {
+	for _, sig := range sigs {
+		for hasPending("/proc/self/status", "ShdPnd", sig.(syscall.Signal)) {
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
 }
 
 // awaitHandlers waits until every thread has left the signal handler that it may be in.
@@ -143,18 +154,19 @@ func awaitHandlers() {
 		}
 	}
 	for _, status := range sent {
-		for hasPending(status, unix.SIGURG) {
+		for hasPending(status, "SigPnd", unix.SIGURG) {
 			time.Sleep(50 * time.Microsecond)
 		}
 	}
 }
 
-// hasPending reports whether a thread has yet to take a signal of its own. One that
-// waits in the kernel for what cannot be interrupted is in no handler.
-func hasPending(status string, sig syscall.Signal) bool {
+// hasPending reports whether a signal is yet to be taken: in SigPnd by the thread of the
+// status file, in ShdPnd by any thread. A thread that waits in the kernel for what cannot be
+// interrupted is in no handler.
+func hasPending(status, field string, sig syscall.Signal) bool {
 	text, _ := os.ReadFile(status) // empty when the thread has ended
 	_, state, _ := strings.Cut(string(text), "\nState:\t")
-	_, mask, _ := strings.Cut(string(text), "\nSigPnd:\t")
+	_, mask, _ := strings.Cut(string(text), "\n"+field+":\t")
 	mask, _, _ = strings.Cut(mask, "\n")
 	pending, _ := strconv.ParseUint(mask, 16, 64)
 	return pending&(1<<(sig-1)) != 0 && !strings.HasPrefix(state, "D")

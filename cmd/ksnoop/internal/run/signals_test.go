@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"os/signal"
 	goruntime "runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -136,4 +138,42 @@ func TestInterruptInBackgroundOfCommand(t *testing.T) {
 	s.take((<-c.own.interrupts.signals).(syscall.Signal))
 	c.Wait(func() {})
 	require.Equal(t, exit.Signal+int(syscall.SIGTERM), c.Status)
+}
+
+// TestKeysWhileSettling verifies that ksnoop outlives keys of the terminal that come while
+// it takes those of a command that has ended. Only the first time of a process can fail,
+// so processes of their own do it.
+func TestKeysWhileSettling(t *testing.T) {
+	if os.Getenv("KSNOOP_SETTLE") != "" {
+		settleUnderKeys()
+		return
+	}
+	for range 20 {
+		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestKeysWhileSettling$")
+		cmd.Env = append(os.Environ(), "KSNOOP_SETTLE=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
+
+// settleUnderKeys settles once while two threads send SIGINT.
+func settleUnderKeys() {
+	c := &Command{starting: make(chan struct{}), started: make(chan struct{}), Ended: make(chan struct{})}
+	close(c.started)
+	s := StopOnSignal(new(did), c, Inherited{}, func() {})
+	var sending sync.WaitGroup
+	var sent atomic.Int32
+	for range 2 {
+		sending.Go(func() {
+			for range 2000 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+				sent.Add(1)
+			}
+		})
+	}
+	for sent.Load() < 100 {
+		goruntime.Gosched()
+	}
+	s.settle()
+	sending.Wait()
 }
