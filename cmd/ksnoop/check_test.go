@@ -150,7 +150,7 @@ func TestCheckSymbols(t *testing.T) {
   limit                  no function  no function
 
 new: inlined: this kernel has inlined only as inlined.isra.0, with arguments that may differ from its type (to trace it anyway, use this name: inlined.isra.0)
-old: inlined.isra.0: inlined.isra.0 has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed
+old: inlined.isra.0: there is no function inlined.isra.0 in this kernel (did you mean 'inlined'?)
 old: nocode: there is no function nocode in this kernel
 new: nocode: nocode has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed
 old, new: same(file) if @limits: there is no variable 'limits' in this kernel (did you mean '@limit'?)

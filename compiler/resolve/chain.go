@@ -26,8 +26,7 @@ func joinChain(plan *compiler.Plan) error {
 			NoReturn: p.Func.Tracepoint || neverReturns[p.Func.Name],
 		}
 		if p.Chain.NoReturn && i < n-1 {
-			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "nothing can be inside of %s, which does not return", p.Func.Name).
-				WithHint("it can be the last one of the chain")
+			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%s does not return, so that it can only be the last one of a chain", p.Func.Name)
 		}
 		// The entries are shown when the chain is complete, and the returns
 		// when they happen: no event has both.

@@ -112,8 +112,13 @@ func (b *binder) isResult(v *compiler.Value) bool {
 func (b *binder) noString(v *compiler.Value, c spec.Constant) error {
 	err := b.errorf(c.At, "'%s' is %s, which is not compared with a string", v.Name, kindOf(v))
 	size, _ := btf.Sizeof(v.Type)
-	if a, bad := netip.ParseAddr(c.Str); bad == nil && a.Is4() && size == 4 && v.Format == "" && v.Scalar != nil {
-		return err.WithHint("an IPv4 address is compared with the format ip4: %s:ip4 == %s", v.Name, c.Text)
+	a, bad := netip.ParseAddr(c.Str)
+	switch {
+	case bad != nil || v.Format != "":
+	case a.Is4() && size == 4:
+		return err.WithHint("an IPv4 address is compared with the format ip4: %s:ip4", v.Name)
+	case a.Is6() && size == 16:
+		return err.WithHint("an IPv6 address is compared with the format ip6: %s:ip6", v.Name)
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"cmp"
+	"maps"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -69,28 +71,24 @@ func nestedLike(t btf.Type, name, near string) string {
 	if path := paths[name]; path != "" {
 		return path
 	}
-	names := func(yield func(string) bool) {
-		for n := range paths {
-			if !yield(n) {
-				return
-			}
-		}
-	}
-	nested, ok := spec.Nearest(name, names)
-	switch {
-	case ok && (near == "" || spec.Closer(name, nested, near)):
+	nested, ok := spec.Nearest(name, maps.Keys(paths))
+	if ok && near != "" && spec.Closer(name, nested, near) {
 		return paths[nested]
-	case near != "":
+	}
+	if near != "" {
 		return ""
 	}
 	// Macros of different structures differ in the part before the first
-	// underscore.
-	_, tail, ok := strings.Cut(name, "_")
+	// underscore, which may be left out.
+	_, tail, cut := strings.Cut(name, "_")
+	if !cut {
+		tail = name
+	}
 	best := ""
 	for n, path := range paths {
-		if _, other, cut := strings.Cut(n, "_"); ok && cut && other == tail && (best == "" || path < best) {
+		if _, other, _ := strings.Cut(n, "_"); other == tail && (best == "" || path < best) {
 			best = path
 		}
 	}
-	return best
+	return cmp.Or(best, paths[nested])
 }

@@ -52,7 +52,10 @@ func (b *binder) predicate(item *spec.Item, v *compiler.Value) (*compiler.Predic
 	if p.Op == spec.Glob {
 		return nil, b.errorf(p.OpAt, "'%s' is %s, not a string, so '~' has no meaning", v.Name, kindOf(v))
 	}
-	if v.Scalar == nil {
+	switch {
+	case v.Scalar == nil && p.Const.Kind == spec.String:
+		return nil, b.noString(v, p.Const)
+	case v.Scalar == nil:
 		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which has no order and cannot be compared", v.Name, describe(v.Type))
 	}
 	if err := b.positiveErrno(item, v); err != nil {

@@ -42,6 +42,23 @@ func TestMixedSigns(t *testing.T) {
 	}
 }
 
+// TestChainOfNoReturn verifies that what never returns is only the last one of a chain.
+func TestChainOfNoReturn(t *testing.T) {
+	for specs, want := range map[[2]string]string{
+		{"do_exit", "read"}: "do_exit does not return, so that it can only be the last one of a chain\n",
+		{"tp:tick", "read"}: "tick does not return, so that it can only be the last one of a chain\n",
+		{"read", "do_exit"}: "",
+		{"read", "tp:tick"}: "",
+	} {
+		_, err := All(compilertest.ParseAll(t, specs[0], specs[1]), compilertest.NewTarget(t, compilertest.WithSession), Wishes{Chain: true})
+		if want == "" {
+			require.NoError(t, err, specs)
+		} else {
+			require.ErrorContains(t, err, want, specs)
+		}
+	}
+}
+
 // Errors for specs that do not fit the kernel.
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct{ spec, at, want, hint string }{
@@ -61,6 +78,7 @@ func TestRefusals(t *testing.T) {
 		{"reed", "reed", "there is no function reed in this kernel", "did you mean 'read'?"},
 		{"assembly", "assembly", "assembly has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", ""},
 		{"jiffies", "jiffies", "jiffies is data, not a function", "its content is '@jiffies' in the list of a function"},
+		{"read.buf", "read.buf", "there is no function read.buf in this kernel", "did you mean 'read'?"},
 		{"gone", "gone", "gone has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed", ""},
 		{"cloned", "cloned", "this kernel has cloned only as cloned.isra.0, with arguments that may differ from its type", "to trace it anyway, use this name: cloned.isra.0"},
 		{"twin(a)", "twin", "there are 2 functions called twin in this kernel (0xffffffff81000d00, 0xffffffff81000e00), and BTF describes only one of them, not saying which", ""},
@@ -163,11 +181,15 @@ func TestRefusals(t *testing.T) {
 		{"socket(sk->sk_state)", "sk_state", "struct sock has no member 'sk_state'", "did you mean 'sk->__sk_common.skc_state'?"},
 		{"socket(sk->skc_daddr)", "skc_daddr", "struct sock has no member 'skc_daddr'", "did you mean 'sk->__sk_common.skc_daddr'?"},
 		{"socket(sk->inet_daddr)", "inet_daddr", "struct sock has no member 'inet_daddr'", "did you mean 'sk->__sk_common.skc_daddr'?"},
+		{"socket(sk->state)", "state", "struct sock has no member 'state'", "did you mean 'sk->__sk_common.skc_state'?"},
 		{"socket(sk->sk_stamq)", "sk_stamq", "struct sock has no member 'sk_stamq'", "did you mean 'sk_stamp'?"},
 		{"socket(sk->__sk_common->skc_state)", "skc_state", "'sk->__sk_common' is not a pointer to a struct or union, so '->skc_state' has no meaning",
 			"it is the struct itself: write 'sk->__sk_common.skc_state'"},
 		{`socket(sk->__sk_common.skc_daddr == "127.0.0.1")`, `"127.0.0.1"`, "'sk->__sk_common.skc_daddr' is __be32 (unsigned int), which is not compared with a string",
-			`an IPv4 address is compared with the format ip4: sk->__sk_common.skc_daddr:ip4 == "127.0.0.1"`},
+			"an IPv4 address is compared with the format ip4: sk->__sk_common.skc_daddr:ip4"},
+		{`socket(sk->__sk_common.skc_daddr != "127.0.0.1")`, `"127.0.0.1"`, "'sk->__sk_common.skc_daddr' is __be32 (unsigned int), which is not compared with a string",
+			"an IPv4 address is compared with the format ip4: sk->__sk_common.skc_daddr:ip4"},
+		{`times(lhs == "::1")`, `"::1"`, "'lhs' is struct timespec64, which is not compared with a string", "an IPv6 address is compared with the format ip6: lhs:ip6"},
 		{`read(count == "127.0.0.1")`, `"127.0.0.1"`, "'count' is size_t (long unsigned int), which is not compared with a string", ""},
 		{`do_sys_open(filename == "/etc/passwd")`, "filename", "'filename' points to user memory, and strings are read from kernel memory",
 			`write filename:ustring == "/etc/passwd" (filename:string reads kernel memory anyway)`},

@@ -108,6 +108,8 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 		return err.WithHint("leave out the suffix '%s'", digits[len(plain):])
 	case only(text, "numsh."+decimal) && strings.Trim(text[len(text)-1:], "smh") == "":
 		return err.WithHint("a time has one number, perhaps with a fraction, and one unit: 1.5s")
+	case strings.Count(text, ".") == 3:
+		return err.WithHint("an address is in quotes: \"%s\"", text)
 	case strings.Contains(text, "."):
 		return err.WithHint("constants are integers")
 	case only(digits, decimal):

@@ -503,6 +503,11 @@ a second comparison of one value
   f(a == 5.5)
          ^^^
   constants are integers`},
+	{"f(a:ip4 == 10.0.0.1)", `
+'10.0.0.1' is not a number
+  f(a:ip4 == 10.0.0.1)
+             ^^^^^^^^
+  an address is in quotes: "10.0.0.1"`},
 	{"f(a == 1e3)", `
 '1e3' is not a number
   f(a == 1e3)
