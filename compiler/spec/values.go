@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // ParseValues parses a list of values as it is in the parentheses of a spec. They are
 // not those of a call: they are read at any moment, so that nothing of a call can be
@@ -107,6 +110,8 @@ func (p *parser) badAfterValue() error {
 		return Errorf(p.text, t.at, "a condition, where values are shown").WithHint("leave it out")
 	case t.is(")"):
 		return Errorf(p.text, t.at, "')' without '('")
+	case t.is("("):
+		return p.unexpected("',' or the end").WithHint("%s", cmp.Or(functionHint(p.prev.text), "ksnoop trace shows calls"))
 	case t.otherArithmetic():
 		return p.noArithmetic("','")
 	case t.is("(") && p.last != nil && functionHint(p.last.Value.String()) != "":

@@ -41,6 +41,8 @@ func TestRefuseValues(t *testing.T) {
 		{"@a + $arg1", "'$arg1' is of a call, and values are read without one\n  @a + $arg1\n       ^^^^^\n  without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu"},
 		{"@a, iter:task(task->pid)", "'iter:' begins a spec, and values are read without one\n  @a, iter:task(task->pid)\n      ^^^^\n  ksnoop 'iter:...' shows a row for each object"},
 		{"tp:kfree(ptr)", "'tp:' begins a spec, and values are read without one\n  tp:kfree(ptr)\n  ^^\n  ksnoop 'tp:...' shows calls"},
+		{"vfs_read(file)", "expected ',' or the end, not '('\n  vfs_read(file)\n          ^\n  ksnoop trace shows calls"},
+		{"sizeof(@a)", "expected ',' or the end, not '('\n  sizeof(@a)\n        ^\n  ksnoop info TYPE shows sizes and offsets"},
 		{"0xffff888012345600", "expected a value, not '0xffff888012345600'\n  0xffff888012345600\n  ^^^^^^^^^^^^^^^^^^\n  an address with a cast is one: *(struct file *)0xffff888012345600"},
 		{"(struct file *)0xff00->f_op", "'->' belongs to what the cast is of, which is a number\n  (struct file *)0xff00->f_op\n                       ^^\n  put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER"},
 	} {
