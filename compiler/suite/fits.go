@@ -75,7 +75,7 @@ func (l *line) oneValue(t *spec.Trace, at spec.Span, word string) error {
 		}
 	}
 	err := l.errorf(at, "'%s' is of one value, and this spec has %s", word, values(t))
-	if t.Line == nil && t.Items != nil && len(t.Items) == 0 {
+	if t.Line == nil && t.Items != nil && len(t.Items) == 0 && !t.Tracepoint && t.Ending == nil {
 		return err.WithHint("of durations, write %s($duration)", t.Target())
 	}
 	return err.WithHint("write FUNCTION(VALUE); conditions come after 'if'")

@@ -695,6 +695,11 @@ f:4:10: 'sum' is of one value, and this spec has none
   metric m foo() sum
            ^^^^^^
   of durations, write foo($duration)`},
+	{body, "metric m tp:foo() sum", `
+f:4:10: 'sum' is of one value, and this spec has none
+  metric m tp:foo() sum
+           ^^^^^^^^^
+  write FUNCTION(VALUE); conditions come after 'if'`},
 	{body, "metric m foo sum", `
 f:4:10: 'sum' is of one value, and this spec has all of the function
   metric m foo sum
