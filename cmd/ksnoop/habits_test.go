@@ -101,7 +101,7 @@ func TestHabits(t *testing.T) {
 		{"record|-o|trace.dat|vfs_read", "it is written --write FILE"},
 		{"record|-F|ls", "write ksnoop record -w FILE SPEC -- COMMAND"},
 		{"record|-c|-p|1|vfs_read", "write ksnoop record -w FILE -p PID --tree SPEC"},
-		{"--filter|a*|vfs_read", "it is written --comm GLOB"},
+		{"--filter|count > 5|vfs_read", "write ksnoop SPEC, as in ksnoop 'vfs_read if count > 4k'"},
 		{"vfs_read(return) unless count", "a condition begins with 'if', and '!' negates it: vfs_read(count) if !count"},
 		// gdb
 		{"break vfs_read", "a function is named by itself: leave out 'break'"},

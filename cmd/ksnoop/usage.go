@@ -112,7 +112,8 @@ const optionHabits spec.Habits = `
 --output json: json j jsonl
 --output FORMAT: format
 --for TIME: timeout duration
---comm GLOB: filter name process
+--comm GLOB: name
+--pid PID: process
 --tree: follow follow-forks
 --write FILE: o output
 `
@@ -124,6 +125,7 @@ list 'GLOB': trace-l trace-list trace-funcs trace-F
 info FUNCTION: trace-L trace-line trace-vars
 doctor: trace-info
 SPEC, as in ksnoop 'vfs_read(count)': trace-e trace-a trace-add
+SPEC, as in ksnoop 'vfs_read if count > 4k': trace-filter
 SPEC, as in ksnoop 'vfs_read($kstack)': trace-g
 SPEC -- COMMAND: trace-c
 record -w FILE SPEC, as in ksnoop record -w FILE tp:sched_switch: record-e

@@ -35,7 +35,7 @@ var headerParts = []part{
 // eventKinds names the part of a call that an event shows.
 var eventKinds = map[compiler.EventKind]string{
 	compiler.EntryEvent: "at entry", compiler.ReturnEvent: "at return", compiler.CallEvent: "at return with values from entry",
-	compiler.SpanEvent: "at the end of a span", compiler.WriteEvent: "at a write",
+	compiler.SpanEvent: "at the end of a span", compiler.RowEvent: "for an object", compiler.WriteEvent: "at a write",
 }
 
 // layouts prints the offsets of the parts of each record; events with the same parts
