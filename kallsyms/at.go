@@ -3,6 +3,7 @@ package kallsyms
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
@@ -54,8 +55,9 @@ func (x *addrIndex) fill(t *Table) {
 	for i := range x.order {
 		x.order[i] = uint32(i)
 	}
-	slices.SortFunc(x.order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(t.entries[a].addr, t.entries[b].addr), cmp.Compare(a, b))
+	sort.Slice(x.order, func(i, j int) bool { // slices.SortFunc would be compiled for this type alone: 8 KB
+		a, b := x.order[i], x.order[j]
+		return cmp.Or(cmp.Compare(t.entries[a].addr, t.entries[b].addr), cmp.Compare(a, b)) < 0
 	})
 }
 

@@ -1,12 +1,12 @@
 package runtime
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -177,7 +177,7 @@ func (s *Session) refusedProbes(refusals map[string]error) (all []*VerifierError
 		}
 	}
 	index := func(e *VerifierError) int { return slices.Index(s.unit.Probes(), e.Probes[0]) }
-	slices.SortStableFunc(all, func(a, b *VerifierError) int { return cmp.Compare(index(a), index(b)) })
+	sort.SliceStable(all, func(i, j int) bool { return index(all[i]) < index(all[j]) })
 	return all
 }
 

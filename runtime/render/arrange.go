@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -92,11 +93,12 @@ func (a Arrangement) arrange(t *runtime.Table, names *Symbols) (rows []*runtime.
 	for i := range t.Rows {
 		rows = append(rows, &t.Rows[i])
 	}
-	slices.SortStableFunc(rows, func(x, y *runtime.Row) int {
+	sort.SliceStable(rows, func(i, j int) bool {
+		x, y := rows[i], rows[j]
 		if by.key {
-			return cmp.Or(compareKeys(x, y, by.index, names), compareRows(x, y, names))
+			return cmp.Or(compareKeys(x, y, by.index, names), compareRows(x, y, names)) < 0
 		}
-		return cmp.Or(compareCells(t.Aggregates[by.index].Kind, y, x, by.index), compareRows(x, y, names))
+		return cmp.Or(compareCells(t.Aggregates[by.index].Kind, y, x, by.index), compareRows(x, y, names)) < 0
 	})
 	if a.Top > 0 && len(rows) > a.Top {
 		rows, more = rows[:a.Top], len(rows)-a.Top

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
+	"sort"
 )
 
 // symbols are the functions of a file.
@@ -134,8 +135,9 @@ func elfSymbols(e *elf.File, kind elf.SectionType) (s symbols) {
 
 // sort sorts functions by address. Of several at one address, the largest remains.
 func (s *symbols) sort() {
-	slices.SortStableFunc(s.all, func(a, b symbol) int {
-		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(b.size, a.size))
+	sort.SliceStable(s.all, func(i, j int) bool {
+		a, b := &s.all[i], &s.all[j]
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(b.size, a.size)) < 0
 	})
 	s.all = slices.Clip(slices.CompactFunc(s.all, func(a, b symbol) bool { return a.addr == b.addr }))
 }
