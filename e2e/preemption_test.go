@@ -41,6 +41,18 @@ func testPreemption(t *testing.T, k *kernel) {
 			}
 		})
 	}
+	for _, attach := range []compiler.Kind{compiler.Kprobe, compiler.KprobeMulti} {
+		t.Run("beside reads of what was missed by "+string(attach), func(t *testing.T) {
+			tr := k.trace(t, attach, compiler.Options{}, "vfs_read(count == 4321)")
+			stop := repeat(t, func() error {
+				_, err := tr.Missed()
+				return err
+			})
+			hammer(t)
+			stop()
+			require.Zero(t, tr.missed(t), "the kernel is asked about programs and links, and not about maps")
+		})
+	}
 	blocked := 0
 	for _, attach := range []compiler.Kind{compiler.Kprobe, compiler.KprobeMulti} {
 		t.Run("beside lookups by "+string(attach), func(t *testing.T) {
@@ -100,19 +112,30 @@ func hammered(t *testing.T, k *kernel, attach compiler.Kind, spec string) (event
 func lookUp(t *testing.T) (stop func()) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 4096, MaxEntries: 1})
 	require.NoError(t, err)
+	end := repeat(t, func() error {
+		_, err := m.LookupBytes(uint32(0))
+		return err
+	})
+	return func() {
+		end()
+		m.Close()
+	}
+}
+
+// repeat calls f all the time until stop is called.
+func repeat(t *testing.T, f func() error) (stop func()) {
 	var over atomic.Bool
 	ended := make(chan error)
 	go func() {
 		var err error
 		for err == nil && !over.Load() {
-			_, err = m.LookupBytes(uint32(0))
+			err = f()
 		}
 		ended <- err
 	}()
 	return func() {
 		over.Store(true)
 		require.NoError(t, <-ended)
-		m.Close()
 	}
 }
 

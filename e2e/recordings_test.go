@@ -34,11 +34,19 @@ var recordedTraces = []struct {
 	{"jsontables", "-o json --top 3", []string{"--every", "200ms", "vfs_*($comm, count(), sum(count))"}, "write -n 9 -size 4321"},
 	{"span", "-o json", []string{"vfs_read(count == 4321) => vfs_read(return == 4321, $duration) on $tid", "vfs_read(count == 4321) => vfs_write(count == 7) on $tid"}, "read -n 3 -size 4321"},
 	{"line", "", []string{"p:mine vfs_write file=%R1 count=%R3:u64 symbol=@vfs_write:x8 if count == 4321"}, "write -n 2 -size 4321"},
+	{"ftrace", "-o ftrace", []string{"vfs_write(count == 4321, file, *file, $comm, $kstack, return)", "p:mine vfs_write count=%R3:u64", "vfs_write($comm, count(), hist(count)) if count == 4321"}, "write -n 2 -size 4321"},
+	{"ftracelosses", "-o ftrace --time wall", []string{"-P", "1", "vfs_write($ustack, count == 4321, buf:x64)"}, "write -n 4000 -size 4321"},
 	{"faults", "-o json --summary", []string{"-n", "2", "vfs_write(count == 4321, ((struct file *)buf)->f_mode, return)"}, "write -n 5 -size 4321"},
 	{"container", "-o json", []string{"vfs_write($container, $cgroup, count == 4321)", "vfs_read($container, count()) if count == 4321"}, "write -n 3 -size 4321 -cgroup " + containerCgroup},
 	{"objects", "-o compact", []string{"iter:task(task->pid, task->comm:string, *task->files) if task->pid == 1"}, ""},
 	{"rate", "-o json", []string{"--rate", "3/s", "vfs_write(count == 4321)"}, "write -n 50 -size 4321"},
 	{"losses", "-o json", []string{"-P", "1", "vfs_write($ustack, count == 4321, buf:x64)"}, "write -n 4000 -size 4321"},
+}
+
+// lossLines match what traces with losses print of them, with the time.
+var lossLines = map[string]string{
+	"losses":       `{"type":"loss","time":\d+,"func":"vfs_write",.*"lost":[1-9](?s:.*)\n{"type":"summary"`,
+	"ftracelosses": `(?m)^# \d\d:\d\d:\d\d\.\d{6}: vfs_write \(entry\): [1-9]\d* lost`,
 }
 
 // containerCgroup is the directory of a cgroup that looks like a container's.
@@ -68,8 +76,8 @@ func testRecordings(t *testing.T, _ *kernel) {
 			if tc.name == "container" {
 				require.Contains(t, string(traced), `"container":{"runtime":"docker","id":"12ab12ab`)
 			}
-			if tc.name == "losses" {
-				require.Contains(t, string(traced), `"type":"summary"`)
+			if losses := lossLines[tc.name]; losses != "" {
+				require.Regexp(t, losses, string(traced))
 				require.Contains(t, messages, "the ring buffer was full")
 			}
 			replayed, said := ran(t, append([]string{"replay", file}, strings.Fields(tc.look)...)...)

@@ -102,9 +102,9 @@ func TestLookOptions(t *testing.T) {
 // examined.
 func TestOutputFormat(t *testing.T) {
 	for format, want := range map[string]string{
-		"jsn": "ksnoop: --output is \"jsn\": did you mean \"json\"? it must be text, compact or json\n",
-		"xml": "ksnoop: --output is \"xml\": it must be text, compact or json\n",
-		"":    "ksnoop: --output is \"\": it must be text, compact or json\n",
+		"jsn": "ksnoop: --output is \"jsn\": did you mean \"json\"? it must be text, compact, json or ftrace\n",
+		"xml": "ksnoop: --output is \"xml\": it must be text, compact, json or ftrace\n",
+		"":    "ksnoop: --output is \"\": it must be text, compact, json or ftrace\n",
 	} {
 		var stdout, stderr bytes.Buffer
 		status := ksnoopStatus([]string{"ksnoop", "--output=" + format, "vfs_read"}, strings.NewReader(""), &stdout, &stderr)

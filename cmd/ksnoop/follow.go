@@ -8,6 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func followCommand(e *environment) *cli.Command {
@@ -25,7 +26,7 @@ at a time.
    ksnoop follow 'ip_send_skb(skb) if skb->len > 100'     a packet
    ksnoop follow 'tcp_v4_connect(sk)' --show 'sk->__sk_common.skc_state'
    ksnoop follow 'do_dentry_open(f)' --in 'vfs_*' -n 1    one file, in few functions`,
-		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			textsFlag("in", "show only `FUNCTION`, a glob or MODULE:GLOB; may be given several times (default: all)", &f.In),
 			parsedFlag("show", "show `VALUES` with the first line, and later when they have changed, as in 'skb->len,skb->mark:x'", &f.Show, shownValues(f)),
 			parsedFlag("objects n", "follow `N` objects, and end when they have ended", &f.Objects, number[int]("objects", run.MostEvents)),

@@ -8,6 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/values"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 const valueExamples = `EXPR is a value of the spec language that needs no call:
@@ -28,7 +29,7 @@ func printCommand(e *environment) *cli.Command {
 		Usage:       "print values of the kernel now, without a call",
 		ArgsUsage:   "EXPR...",
 		Description: valueExamples,
-		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			parsedFlag("cpu", "read the per-CPU variables of the CPUs in `LIST`, such as 0-3,8, or of all possible ones (all) (default: those online)", &o.CPUs, listOfCPUs),
 			parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 65536)", &o.MaxBytes, number[int]("max-bytes", target.MaxBytes)),
 			onOffFlag("debug d", "show the programs", &o.Debug),

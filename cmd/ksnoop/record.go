@@ -10,6 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func recordCommand(e *environment) *cli.Command {
@@ -66,7 +67,7 @@ func replayCommand(e *environment) *cli.Command {
 		Usage:       "print a file of record as trace would have printed it",
 		ArgsUsage:   "FILE [if CONDITION]",
 		Description: "Any user can run this, on any machine. FILE may be - for standard input.\nWhat is before the damage of a file is printed, and the exit status is 1.",
-		Flags: join(outputFlag(&o.Appearance), []cli.Flag{
+		Flags: join(outputFlag(&o.Appearance, render.TraceFormats), []cli.Flag{
 			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, moment("from")),
 			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, moment("to")),
 			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),

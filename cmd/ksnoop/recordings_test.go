@@ -72,7 +72,8 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 			switch i % 100 {
 			case 33:
 				lost := runtime.Counts{EventType: unit.Events[n], Counters: compiler.Counters{Lost: 5, NoRoom: 1}, Delivered: 7}
-				run.steps = append(run.steps, recording.Item{Loss: &recording.Loss{Time: time.Duration(i) * 10 * time.Millisecond, Counts: []runtime.Counts{lost}}})
+				loss := &recording.Loss{Time: time.Duration(i) * 10 * time.Millisecond, Counts: []runtime.Counts{lost}, Missed: missedBy(unit, rnd)}
+				run.steps = append(run.steps, recording.Item{Loss: loss})
 			case 50:
 				run.steps = append(run.steps, recording.Item{Again: true})
 			case 66:
@@ -89,13 +90,7 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 				EventType: ev, Counters: compiler.Counters{Lost: 1 + rnd.Uint64N(3), Matched: rnd.Uint64N(1000), Filtered: 9, Unreadable: 1, Replaced: 2, Open: 3}, Unread: rnd.Uint64N(2),
 			})
 		}
-		for _, a := range unit.Attachments {
-			m := runtime.Missed{Kind: a.Kind, N: rnd.Uint64N(5), Uncounted: rnd.IntN(2) == 0}
-			for _, p := range a.Places {
-				m.Probes = append(m.Probes, p.Probe)
-			}
-			run.counts.Missed = append(run.counts.Missed, m)
-		}
+		run.counts.Missed = missedBy(unit, rnd)
 	}
 	add("values", recordUnit(t))
 	add("chain", unitOf(t, resolve.Wishes{Chain: true}, "vfs_open(file, return)", "vfs_read(count, *file, return)"))
@@ -109,6 +104,21 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 	require.NoError(t, err)
 	add("with --comm", unitIf(t, comm, resolve.Wishes{}, "p:mine vfs_read count=%dx:u64", "r:back vfs_read n=$retval:s64", "vfs_open(file)"))
 	return runs
+}
+
+// missedBy returns what the programs of a unit have missed, if that is anything.
+func missedBy(unit *compiler.Unit, rnd *rand.Rand) (all []runtime.Missed) {
+	if rnd.IntN(3) == 0 {
+		return nil
+	}
+	for _, a := range unit.Attachments {
+		m := runtime.Missed{Kind: a.Kind, N: rnd.Uint64N(5), Uncounted: rnd.IntN(2) == 0}
+		for _, p := range a.Places {
+			m.Probes = append(m.Probes, p.Probe)
+		}
+		all = append(all, m)
+	}
+	return all
 }
 
 // randomRecord returns a record of an event, with addresses, texts and small numbers
@@ -261,7 +271,7 @@ func (r *traceRun) traced(t testing.TB, o render.Options) string {
 		case step.Table != nil:
 			require.NoError(t, out.Table(step.Table))
 		case step.Loss != nil:
-			for _, l := range render.NewLosses(r.unit, step.Loss.Counts, step.Loss.Time) {
+			for _, l := range render.NewLosses(r.unit, step.Loss.Counts, step.Loss.Missed, step.Loss.Time) {
 				out.Loss(l)
 			}
 		case step.Again:

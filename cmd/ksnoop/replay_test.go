@@ -20,6 +20,7 @@ import (
 func TestReplay(t *testing.T) {
 	values := btfdump.Options{EmitStrings: true, Indent: " "}
 	zeroes := btfdump.Options{EmitStrings: true, Indent: " ", EmitZeroes: true, SkipNames: true}
+	names := btfdump.Options{EmitStrings: true, Indent: " ", SkipNames: true}
 	for _, run := range traceRuns(t) {
 		var file bytes.Buffer
 		run.record(t, &file, symbolTable(t))
@@ -31,6 +32,8 @@ func TestReplay(t *testing.T) {
 		}{
 			{"", render.Options{Values: values, Look: render.Look{Time: render.Mono}}},
 			{"-o compact --time wall", render.Options{Format: "compact", Values: values, Look: render.Look{Time: render.Wall}}},
+			{"-o ftrace", render.Options{Format: "ftrace", Values: values}},
+			{"-o ftrace --time wall --skip-names", render.Options{Format: "ftrace", Values: names, Look: render.Look{Time: render.Wall}}},
 			{"-o json", render.Options{Format: "json", Values: values}},
 			{"-o json --time wall", render.Options{Format: "json", Values: values, Look: render.Look{Time: render.Wall}}},
 			{"-o json --emit-zeroes --skip-names", render.Options{Format: "json", Values: zeroes}},

@@ -65,7 +65,7 @@ func replayed(t testing.TB, content []byte) error {
 	names.Set(nil)
 	r.Symbols = names.Set
 	var printers []render.Printer
-	for _, format := range render.Formats {
+	for _, format := range render.TraceFormats {
 		p, err := render.New(r.Unit, render.Options{Format: format, System: &r.System, Symbols: names, Values: btfdump.Options{EmitStrings: true, Indent: " "}})
 		require.NoError(t, err)
 		printers = append(printers, p)
@@ -85,7 +85,7 @@ func replayed(t testing.TB, content []byte) error {
 			case item.Table != nil:
 				_ = p.Table(item.Table)
 			case item.Loss != nil:
-				for _, l := range render.NewLosses(r.Unit, item.Loss.Counts, item.Loss.Time) {
+				for _, l := range render.NewLosses(r.Unit, item.Loss.Counts, item.Loss.Missed, item.Loss.Time) {
 					p.Loss(l)
 				}
 			case item.End != nil:

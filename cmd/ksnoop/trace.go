@@ -18,7 +18,7 @@ func traceCommand(e *environment) *cli.Command {
 		Usage:       "trace functions until interrupted (the default)",
 		ArgsUsage:   "SPEC... [-- COMMAND [ARGUMENT...]]",
 		Description: specExamples,
-		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Appearance), programFlags(&o.Programs, &o.Specs, &o.Summary),
+		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Appearance, render.TraceFormats), programFlags(&o.Programs, &o.Specs, &o.Summary),
 			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Trace(o, &e.Streams) }),
 	}
@@ -64,9 +64,10 @@ func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []stri
 	return nil
 }
 
-// outputFlag returns the option for the format of events and values.
-func outputFlag(a *run.Appearance) []cli.Flag {
-	return []cli.Flag{choiceFlag("output o", "print events as `FORMAT`: %s", &a.Format, render.Formats)}
+// outputFlag returns the option for the format of events and values, which is one of
+// these.
+func outputFlag(a *run.Appearance, formats []string) []cli.Flag {
+	return []cli.Flag{choiceFlag("output o", "print events as `FORMAT`: %s", &a.Format, formats)}
 }
 
 // tableFlags returns the options for the tables of specs with aggregates.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 func watchCommand(e *environment) *cli.Command {
@@ -27,7 +28,7 @@ A condition on the memory is about what was written. docs/watch.md describes all
 		Flags: join([]cli.Flag{
 			parsedFlag("objects", "watch the objects of the next `N` calls that find one (default: 1)", &o.Specs.Objects, number[int]("objects", compiler.MostObjects)),
 			onOffFlag("stack", "show the callers of the function that writes", &o.Specs.Stack),
-		}, outputFlag(&o.Appearance), []cli.Flag{
+		}, outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			pagesFlag("events", &o.Programs.Ring),
 			onOffFlag("summary", "count every write, and print the counts at the end", &o.Summary),
 		}, eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Appearance)),

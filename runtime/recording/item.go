@@ -58,10 +58,13 @@ type Item struct {
 	Container *Container
 }
 
-// Loss has the counts of the events that have lost something since the last one.
+// Loss has the counts of the events that have lost something since the last one, and
+// what programs missed: those of these events, and those that functions share, of which
+// calls were missed since.
 type Loss struct {
 	Time   time.Duration // CLOCK_MONOTONIC
 	Counts []runtime.Counts
+	Missed []runtime.Missed
 }
 
 // Container is the container of a cgroup.
@@ -124,6 +127,10 @@ func (c *codec) loss(l *Loss, unit *compiler.Unit) {
 			n.EventType = unit.Events[at]
 		}
 	})
+	if c.reading && len(c.buf) == 0 || !c.reading && len(l.Missed) == 0 {
+		return // nothing was missed
+	}
+	c.missed(&l.Missed, unit)
 }
 
 func (c *codec) counts(n *runtime.Counts) {
@@ -142,9 +149,14 @@ func (c *codec) end(s *runtime.SessionCounts, unit *compiler.Unit) {
 		}
 		c.counts(&s.Events[i])
 	}
+	c.missed(&s.Missed, unit)
+}
+
+// missed is what each program missed.
+func (c *codec) missed(all *[]runtime.Missed, unit *compiler.Unit) {
 	d := &description{codec: *c}
 	d.gather(unit)
-	each(&d.codec, &s.Missed, func(m *runtime.Missed) {
+	each(&d.codec, all, func(m *runtime.Missed) {
 		d.kind(&m.Kind)
 		number(&d.codec, &m.N)
 		d.flags(&m.Uncounted)

@@ -1,13 +1,17 @@
 package render
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -19,7 +23,20 @@ const ftraceHeader = `# tracer: nop
 #              | |         |         |         |
 `
 
-// lineEvent holds what all events of a kprobe_events line share.
+// ftracePrinter prints each event as a line of the kernel's trace file, and everything
+// else as a comment.
+type ftracePrinter struct {
+	compactPrinter
+	lines map[*compiler.EventType]*lineEvent
+	word  []byte // scratch buffer for the name of a thread
+}
+
+func newFtrace(o Options) *ftracePrinter {
+	return &ftracePrinter{compactPrinter: *newCompact(o), lines: map[*compiler.EventType]*lineEvent{}}
+}
+
+// lineEvent holds what all events of a kprobe_events line, or of a kind of a spec,
+// share.
 type lineEvent struct {
 	name   string // of the event
 	caller int    // index of the value with the function's return address, or -1
@@ -80,11 +97,14 @@ func linePlace(p *compiler.Probe, s *Symbols) string {
 	return s.codePlace(p.Func, p.Offset)
 }
 
-// ftrace adds the line of an event, as in the kernel's trace file.
-func (p *printer) ftrace(ev *runtime.Event) {
+// Event adds the line of an event, as in the kernel's trace file.
+func (p *ftracePrinter) Event(ev *runtime.Event) error {
+	p.event = ev
 	line := p.lines[ev.EventType]
 	if line == nil {
-		line = newLineEvent(ev.EventType, p.symbols)
+		if line = newSpecEvent(ev.EventType); isLine(ev.EventType) {
+			line = newLineEvent(ev.EventType, p.symbols)
+		}
 		p.lines[ev.EventType] = line
 	}
 	p.task(ev)
@@ -98,12 +118,111 @@ func (p *printer) ftrace(ev *runtime.Event) {
 		p.text = append(append(append(p.text, ' '), arg.name...), '=')
 		p.text = appendFetched(p.text, ev.Values[arg.index:], &arg.typ, p.symbols)
 	}
+	for i := range ev.Values {
+		if v := &ev.Values[i]; !isLine(ev.EventType) && !v.Hidden {
+			p.text = append(append(append(p.text, ' '), v.Name...), '=')
+			if err := p.field(v); err != nil {
+				return err
+			}
+		}
+	}
 	p.text = append(p.text, '\n')
+	return nil
+}
+
+// suffixes tell the kinds of a function's events apart. Those of an entry and a return
+// have the names that the kernel gives its own.
+var suffixes = [...]string{compiler.EntryEvent: "__entry", compiler.ReturnEvent: "__exit", compiler.CallEvent: "", compiler.SpanEvent: "__span", compiler.RowEvent: ""}
+
+// newSpecEvent returns what the lines of a spec's event begin with.
+func newSpecEvent(ev *compiler.EventType) *lineEvent {
+	fn := ev.Probe.Func
+	line := &lineEvent{name: fn.Name + suffixes[ev.Kind], caller: -1, place: EventName(ev)}
+	switch {
+	case fn.Tracepoint || fn.Iterator || ev.Kind == compiler.SpanEvent:
+	case ev.Kind == compiler.EntryEvent:
+		line.place = sizedPlace(kallsyms.Symbol{Name: fn.Symbol, Module: fn.Module}, 0, 0)
+	default:
+		line.place = "<- " + fn.Symbol
+	}
+	if fn.Tracepoint {
+		line.name = fn.Name
+	}
+	return line
+}
+
+// field prints a value of a spec as compact output does, and what it cannot show as the
+// kernel does.
+func (p *ftracePrinter) field(v *runtime.Value) error {
+	if v.Was != nil {
+		return p.diff(v)
+	}
+	if v.Pointee != nil && v.Fault != compiler.ValueFault && v.Text == compiler.NoText {
+		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ')')
+	}
+	if v.Fault != compiler.NoFault {
+		p.text = append(p.text, "(fault)"...)
+		return nil
+	}
+	err := p.data(v)
+	if v.Cut && v.Text != compiler.PathText {
+		p.text = append(p.text, "..."...)
+	}
+	return err
+}
+
+// Table adds a table as comments.
+func (p *ftracePrinter) Table(t *runtime.Table) error {
+	text, err := p.tables.text(t, max(0, p.look.Width-2), " until "+p.moment(t.Time))
+	text = bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\n"), []byte("\n# "))
+	p.text = append(append(append(p.text, "# "...), text...), '\n')
+	return err
+}
+
+// moment returns the time in a comment, which is that of events.
+func (p *ftracePrinter) moment(at time.Duration) string {
+	if p.look.Time == Wall {
+		return string(appendClock(nil, p.wallTime(at)))
+	}
+	return string(appendSeconds(nil, at, 6))
+}
+
+// Again separates the objects of iterators from those before.
+func (p *ftracePrinter) Again() { p.text = append(p.text, "#\n"...) }
+
+// Loss adds what was lost so far as a comment.
+func (p *ftracePrinter) Loss(l Loss) {
+	p.losses(p.moment(l.Time), Summary{[]ProbeSummary{l.ProbeSummary}, l.Shared})
+}
+
+// End adds what was lost as comments.
+func (p *ftracePrinter) End(s Summary) { p.losses("end", s) }
+
+// losses adds a comment for each kind of event of which something was lost.
+func (p *ftracePrinter) losses(when string, s Summary) {
+	for i := range s.Probes {
+		n := &s.Probes[i]
+		line := ""
+		for _, l := range []struct {
+			name string
+			n    *uint64
+		}{{"lost", n.Lost}, {"missed", n.Missed}, {"no room", n.NoRoom}, {"unreadable", n.Unreadable}, {"unpaired", n.Unpaired}, {"limited", n.Limited}} {
+			if l.n != nil && *l.n > 0 {
+				line += fmt.Sprintf(" %d %s", *l.n, l.name)
+			}
+		}
+		if line != "" {
+			p.text = fmt.Appendf(p.text, "# %s: %s (%s):%s\n", when, PlainName(n.Func), n.Kind, line)
+		}
+	}
+	for i := range s.Shared {
+		p.text = fmt.Appendf(p.text, "# %s: %s\n", when, &s.Shared[i])
+	}
 }
 
 // task prints the columns of the thread, the processor and the time. As in the
 // kernel, the pid is that of the thread.
-func (p *printer) task(ev *runtime.Event) {
+func (p *ftracePrinter) task(ev *runtime.Event) {
 	p.word = btfdump.AppendString(p.word[:0], ev.Comm)
 	name := p.word[1 : len(p.word)-1] // no quotes
 	p.blanks(16 - columnsOf(string(name)))

@@ -172,6 +172,78 @@ func TestFtraceAllocates(t *testing.T) {
 	}))
 }
 
+// TestFtraceOfSpecs covers the lines of a spec's events in the format ftrace: all kinds
+// of events and of values.
+func TestFtraceOfSpecs(t *testing.T) {
+	point := &btf.Struct{Name: "point", Size: 8, Members: []btf.Member{{Name: "x", Type: intType}, {Name: "y", Type: intType, Offset: 32}}}
+	number := func(name string, n byte) runtime.Value {
+		return runtime.Value{Value: &compiler.Value{Name: name, Type: intType}, Data: []byte{n, 0, 0, 0}, Full: 4}
+	}
+	record := runtime.Value{Value: &compiler.Value{Name: "p", Type: &btf.Pointer{Target: point}, Pointee: point}, Addr: 0xffff8880, Data: []byte{1, 0, 0, 0, 2, 0, 0, 0}, Full: 8}
+	name := text("eth0")
+	name.Value.Name = "dev->name"
+	secret := number("secret", 1)
+	secret.Value = &compiler.Value{Name: "secret", Type: intType, Hidden: true}
+	changed, was := number("n", 2), number("n", 1)
+	changed.Format, was.Format, changed.Was = "d", "d", &was
+	span := newEvent(compiler.SpanEvent, number("n", 1))
+	span.Probe.Span = &compiler.Span{Begin: &compiler.Probe{Func: &compiler.Function{Name: "open"}}}
+	tracepoint := newEvent(compiler.EntryEvent, number("n", 1))
+	tracepoint.Probe.Func.Tracepoint = true
+	objects := newEvent(compiler.RowEvent, number("n", 1))
+	objects.Probe.Func.Iterator = true
+	module := newEvent(compiler.EntryEvent)
+	module.Probe.Func.Module = "mod"
+	for _, tc := range []struct {
+		ev   *runtime.Event
+		want string
+	}{
+		{newEvent(compiler.EntryEvent, number("n", 5), record, name, secret), `f__entry: (f+0x0) n=5 p=*(0xffff8880){.x = (int)1,.y = (int)2,} dev->name="eth0"`},
+		{newEvent(compiler.ReturnEvent, number("return", 5)), "f__exit: (<- f) return=5"},
+		{newEvent(compiler.CallEvent, number("n", 5), number("return", 6)), "f: (<- f) n=5 return=6"},
+		{newEvent(compiler.EntryEvent, unreadable(number("n", 5)), cut(record)), "f__entry: (f+0x0) n=(fault) p=*(0xffff8880){.x = (int)1,.y = (int)2,}..."},
+		{newEvent(compiler.CallEvent, changed), "f: (<- f) n=1 -> 2"},
+		{module, "f__entry: (f+0x0 [mod])"},
+		{tracepoint, "f: (tp:f) n=1"},
+		{objects, "f: (iter:f) n=1"},
+		{span, "f__span: (open => f) n=1"},
+	} {
+		fn := tc.ev.Probe.Func
+		fn.Symbol = fn.Name
+		out, err := New(&compiler.Unit{Events: []*compiler.EventType{tc.ev.EventType}}, Options{Format: "ftrace", Values: dumpDefaults, Look: Look{NoHeader: true}})
+		require.NoError(t, err)
+		require.NoError(t, out.Event(tc.ev))
+		var text strings.Builder
+		require.NoError(t, out.Flush(&text))
+		require.Equal(t, "             cat-78      [002]      0.123456: "+tc.want+"\n", text.String())
+	}
+}
+
+// TestFtraceComments verifies that in the format ftrace, whatever is not an event is a
+// comment, and that nothing that is followed has this format.
+func TestFtraceComments(t *testing.T) {
+	n := func(n uint64) *uint64 { return &n }
+	out, err := New(&compiler.Unit{}, Options{Format: "ftrace", Values: dumpDefaults})
+	require.NoError(t, err)
+	lost := ProbeSummary{ProbeName{Func: "f", Kind: "entry"}, Counts{Lost: n(3), NoRoom: n(0), Missed: n(2)}}
+	out.Loss(Loss{Time: 123456789, ProbeSummary: lost})
+	shared := []SharedMissed{{"kprobe.multi", []string{"g", "h"}, 7}}
+	out.Loss(Loss{Time: 2e9, Shared: shared})
+	out.Again()
+	out.End(Summary{Probes: []ProbeSummary{lost, {ProbeName{Func: "g", Kind: "call"}, Counts{Lost: n(0)}}}, Shared: shared})
+	var text strings.Builder
+	require.NoError(t, out.Flush(&text))
+	require.Equal(t, ftraceHeader+`# 0.123456: f (entry): 3 lost 2 missed
+# 2.000000: the 2 functions by kprobe.multi that begin with g missed 7 in all
+#
+# end: f (entry): 3 lost 2 missed
+# end: the 2 functions by kprobe.multi that begin with g missed 7 in all
+`, text.String())
+	ev := newEvent(compiler.WriteEvent)
+	_, err = New(&compiler.Unit{Events: []*compiler.EventType{ev.EventType}}, Options{Format: "ftrace"})
+	require.EqualError(t, err, `events cannot be shown as "ftrace"`)
+}
+
 // FuzzFtrace verifies that an event is one line that is safe to show and can be
 // parsed, for any bytes of its values and any name of its thread.
 func FuzzFtrace(f *testing.F) {

@@ -25,7 +25,8 @@ type (
 		Type string `json:"type"`
 		Time int64  `json:"time"`
 		Wall string `json:"wall,omitempty"`
-		jsonProbe
+		*jsonProbe
+		Shared []jsonShared `json:"shared,omitempty"`
 	}
 	summaryLine struct {
 		Type   string       `json:"type"`
@@ -97,7 +98,12 @@ func (p *jsonPrinter) begin() {
 // Loss adds a line for a new loss.
 func (p *jsonPrinter) Loss(l Loss) {
 	p.clock()
-	p.text = AppendJSON(p.text, lossLine{"loss", l.Time.Nanoseconds(), p.wallText(l.Time), newJSONProbe(l.ProbeName, l.Counts)})
+	line := lossLine{Type: "loss", Time: l.Time.Nanoseconds(), Wall: p.wallText(l.Time), Shared: newJSONShared(l.Shared)}
+	if l.Shared == nil {
+		probe := newJSONProbe(l.ProbeName, l.Counts)
+		line.jsonProbe = &probe
+	}
+	p.text = AppendJSON(p.text, line)
 }
 
 // End adds the last line: the counts.
@@ -106,14 +112,19 @@ func (p *jsonPrinter) End(s Summary) {
 	for _, probe := range s.Probes {
 		line.Probes = append(line.Probes, newJSONProbe(probe.ProbeName, probe.Counts))
 	}
-	for _, shared := range s.Shared {
+	line.Shared = newJSONShared(s.Shared)
+	p.text = AppendJSON(p.text, line)
+}
+
+func newJSONShared(all []SharedMissed) (lines []jsonShared) {
+	for _, shared := range all {
 		funcs := make([]btfdump.JSONString, len(shared.Funcs))
 		for i, name := range shared.Funcs {
 			funcs[i] = btfdump.JSONString(name)
 		}
-		line.Shared = append(line.Shared, jsonShared{shared.Attach, funcs, shared.Missed})
+		lines = append(lines, jsonShared{shared.Attach, funcs, shared.Missed})
 	}
-	p.text = AppendJSON(p.text, line)
+	return lines
 }
 
 // AppendJSON appends a Go value as JSON, on a line of its own. Strings from

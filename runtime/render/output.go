@@ -1,6 +1,6 @@
 // Package render prints the events of a session as text, with one line for each
-// event, or as JSON. Events of kprobe_events lines look as in the kernel's trace
-// file.
+// event, as JSON, or as the kernel's trace file. In text, events of kprobe_events
+// lines look as in that file, too.
 //
 //	out, err := render.New(unit, render.Options{Format: "compact"})
 //	...
@@ -37,7 +37,7 @@ type Printer interface {
 // Options are the options of a [Printer]. The zero value prints whole values as
 // text, with headings.
 type Options struct {
-	Format  string // one of Formats, or "" for the first
+	Format  string // one of TraceFormats, or "" for the first
 	Values  btfdump.Options
 	Look    Look
 	Symbols *Symbols // names of kernel addresses, or nil for none
@@ -59,8 +59,12 @@ type Options struct {
 	Arrange Arrangement
 }
 
-// Formats are the formats of events, the default first.
+// Formats are the formats of everything that is shown, the default first.
 var Formats = []string{"text", "compact", "json"}
+
+// TraceFormats are the formats of calls and objects, but not of what is watched or
+// followed: also the lines of the kernel's trace file.
+var TraceFormats = append(Formats[:3:3], "ftrace")
 
 // New returns a printer for the events of a unit. It already holds the headings, or
 // the first line of JSON.
@@ -102,6 +106,13 @@ func New(unit *compiler.Unit, o Options) (Printer, error) {
 		}
 	}
 	switch o.Format {
+	case "ftrace":
+		if follows(unit) || onlyWrites(unit) {
+			break
+		}
+		p := newFtrace(o)
+		p.header(ftraceHeader)
+		return p, nil
 	case "compact":
 		p := newCompact(o)
 		p.begin(unit)

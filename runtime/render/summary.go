@@ -37,10 +37,11 @@ type ProbeSummary struct {
 }
 
 // Loss reports that a probe has lost something since the last report, with all
-// counts so far.
+// counts so far, or what functions that share programs have missed so far.
 type Loss struct {
 	Time time.Duration // CLOCK_MONOTONIC, as of events
 	ProbeSummary
+	Shared []SharedMissed // in place of a ProbeSummary, or nil
 }
 
 // Summary holds the counts of a run.
@@ -57,6 +58,11 @@ type SharedMissed struct {
 	Missed uint64
 }
 
+// String returns the counts as a sentence.
+func (m *SharedMissed) String() string {
+	return fmt.Sprintf("the %d functions by %s that begin with %s missed %d in all", len(m.Funcs), m.Attach, PlainName(m.Funcs[0]), m.Missed)
+}
+
 // NewSummary returns the counts of a unit's session as the formats print them.
 func NewSummary(unit *compiler.Unit, a runtime.SessionCounts) Summary {
 	var s Summary
@@ -65,16 +71,21 @@ func NewSummary(unit *compiler.Unit, a runtime.SessionCounts) Summary {
 		s.Probes = append(s.Probes, ProbeSummary{newProbeName(n.EventType, attached[n.Probe]), newCounts(unit, n)})
 	}
 	for _, m := range a.Missed {
-		s.addMissed(unit, m)
+		s.addMissed(a.Events, m)
 	}
 	return s
 }
 
-// NewLosses returns a Loss for each event of a unit that has lost something.
-func NewLosses(unit *compiler.Unit, grown []runtime.Counts, at time.Duration) (all []Loss) {
-	attached := AttachKinds(unit)
-	for _, n := range grown {
-		all = append(all, Loss{at, ProbeSummary{newProbeName(n.EventType, attached[n.Probe]), newCounts(unit, n)}})
+// NewLosses returns a Loss for each event of a unit that has lost something, and one
+// for all functions that share a program and have missed calls. missed has what the
+// programs of these have missed.
+func NewLosses(unit *compiler.Unit, grown []runtime.Counts, missed []runtime.Missed, at time.Duration) (all []Loss) {
+	s := NewSummary(unit, runtime.SessionCounts{Events: grown, Missed: missed})
+	for _, p := range s.Probes {
+		all = append(all, Loss{Time: at, ProbeSummary: p})
+	}
+	if s.Shared != nil {
+		all = append(all, Loss{Time: at, Shared: s.Shared})
 	}
 	return all
 }
@@ -101,7 +112,7 @@ func newCounts(unit *compiler.Unit, n runtime.Counts) Counts {
 }
 
 // addMissed adds what was missed by one program to the events that it writes.
-func (s *Summary) addMissed(unit *compiler.Unit, m runtime.Missed) {
+func (s *Summary) addMissed(events []runtime.Counts, m runtime.Missed) {
 	switch {
 	case m.Uncounted && m.N == 0:
 	case len(m.Probes) > 1:
@@ -111,8 +122,8 @@ func (s *Summary) addMissed(unit *compiler.Unit, m runtime.Missed) {
 		}
 		s.Shared = append(s.Shared, shared)
 	default:
-		for i, ev := range unit.Events {
-			if p := &s.Probes[i]; ev.Probe == m.Probes[0] && p.attachedBy(m.Kind) {
+		for i, n := range events {
+			if p := &s.Probes[i]; n.Probe == m.Probes[0] && p.attachedBy(m.Kind) {
 				p.Missed = sum(p.Missed, m.N)
 			}
 		}
@@ -205,7 +216,7 @@ func (s Summary) Text(width int) string {
 	var text strings.Builder
 	text.WriteString(t.Fit(width))
 	for _, m := range s.Shared {
-		fmt.Fprintf(&text, "  the %d functions by %s that begin with %s missed %d in all\n", len(m.Funcs), m.Attach, PlainName(m.Funcs[0]), m.Missed)
+		fmt.Fprintf(&text, "  %s\n", &m)
 	}
 	return text.String()
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
@@ -108,6 +109,36 @@ func TestJSONLoss(t *testing.T) {
 	require.Equal(t, `{"type":"loss","time":123456789,"func":"f","kind":"call","attach":"kprobe.session",`+
 		`"hits":9,"filtered":1,"matched":8,"delivered":5,"lost":3,"noroom":0,"missed":2,"unreadable":4,"unpaired":6}`+"\n", string(p.text))
 	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
+	p.text = nil
+	p.Loss(Loss{Time: 5, Shared: []SharedMissed{{"kprobe.multi", []string{"f", "g"}, 3}}})
+	require.Equal(t, `{"type":"loss","time":5,"shared":[{"attach":"kprobe.multi","funcs":["f","g"],"missed":3}]}`+"\n", string(p.text))
+	require.NoError(t, strictSchema(t, "trace").Lines(string(p.text)))
+}
+
+// TestNewLosses verifies that events have what their programs have missed, and that
+// functions that share a program have the sum.
+func TestNewLosses(t *testing.T) {
+	var events []runtime.Counts
+	unit := &compiler.Unit{}
+	for i, name := range []string{"f", "g", "h"} {
+		ev := &compiler.EventType{Number: i, Probe: &compiler.Probe{Func: &compiler.Function{Name: name}}, Kind: compiler.CallEvent}
+		unit.Events = append(unit.Events, ev)
+		kind := compiler.Kprobe
+		if i > 0 {
+			kind = compiler.KprobeMulti
+		}
+		unit.Attachments = append(unit.Attachments, compiler.Attachment{Kind: kind, Places: []compiler.Place{{Probe: ev.Probe}}})
+		events = append(events, runtime.Counts{EventType: ev, Counters: compiler.Counters{Lost: uint64(i)}})
+	}
+	own := runtime.Missed{Kind: compiler.Kprobe, Probes: []*compiler.Probe{unit.Events[0].Probe}, N: 4}
+	shared := runtime.Missed{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{unit.Events[1].Probe, unit.Events[2].Probe}, N: 7}
+	all := NewLosses(unit, []runtime.Counts{events[2], events[0]}, []runtime.Missed{shared, own}, time.Second)
+	require.Len(t, all, 3)
+	require.Equal(t, "h", all[0].Func)
+	require.Nil(t, all[0].Missed)
+	require.Equal(t, "f", all[1].Func)
+	require.Equal(t, uint64(4), *all[1].Missed)
+	require.Equal(t, Loss{Time: time.Second, Shared: []SharedMissed{{"kprobe.multi", []string{"g", "h"}, 7}}}, all[2])
 }
 
 // TestTextHasNoSummary verifies that the text formats print no losses.

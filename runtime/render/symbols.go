@@ -138,11 +138,11 @@ func sizedPlace(s kallsyms.Symbol, offset, size uint64) string {
 	return text
 }
 
-// NeedsSymbols reports whether a unit's events show symbols at addresses, or in
-// the text format the sizes of functions.
+// NeedsSymbols reports whether a unit's events show symbols at addresses, or as lines of
+// the kernel's trace file the sizes of functions.
 func NeedsSymbols(u *compiler.Unit, format string) bool {
 	for _, ev := range u.Events {
-		if format == "text" && isLine(ev) {
+		if (format == "text" || format == "ftrace") && isLine(ev) {
 			return true
 		}
 		for _, v := range append(ev.Items[:len(ev.Items):len(ev.Items)], ev.Probe.Key...) {

@@ -24,10 +24,8 @@ type printer struct {
 	forms
 	symbols *Symbols
 	headers string
-	lines   map[*compiler.EventType]*lineEvent
 	tables  *tablePrinter
-	word    []byte          // scratch buffer for the name of a thread
-	lined   *compactPrinter // of what takes a line in this format, too
+	lined   *ftracePrinter // of what takes a line in this format, too
 }
 
 // newPrinter returns a printer of a unit's events as text.
@@ -39,7 +37,7 @@ func newPrinter(o Options, unit *compiler.Unit) *printer {
 		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
 		options.IndentLevel = (valueIndent + n - 1) / n
 	}
-	return &printer{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), symbols: o.Symbols, tables: newTablePrinter(o), headers: headers(unit), lines: map[*compiler.EventType]*lineEvent{}, lined: newCompact(o)}
+	return &printer{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), symbols: o.Symbols, tables: newTablePrinter(o), headers: headers(unit), lined: newFtrace(o)}
 }
 
 // headers returns the headings of the styles that a unit's events have.
@@ -73,8 +71,7 @@ func (p *printer) End(Summary) {}
 func (p *printer) Event(ev *runtime.Event) error {
 	p.event = ev
 	if isLine(ev.EventType) {
-		p.ftrace(ev)
-		return nil
+		return p.asLine(func(f *ftracePrinter) error { return f.Event(ev) })
 	}
 	if ev.Probe.Find != nil {
 		return p.found(ev)

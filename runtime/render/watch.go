@@ -168,8 +168,8 @@ func (p *compactPrinter) Unseen(u *runtime.Unseen) error {
 	return err
 }
 
-// asCompact calls f with the printer of lines, which shares the page of p.
-func (p *printer) asCompact(f func(*compactPrinter) error) error {
+// asLine calls f with the printer of lines, which shares the page of p.
+func (p *printer) asLine(f func(*ftracePrinter) error) error {
 	p.lined.page = p.page
 	err := f(p.lined)
 	p.page = p.lined.page
@@ -178,7 +178,7 @@ func (p *printer) asCompact(f func(*compactPrinter) error) error {
 
 // write prints a write to memory, and the stack below it.
 func (p *printer) write(ev *runtime.Event) error {
-	return p.asCompact(func(c *compactPrinter) error {
+	return p.asLine(func(c *ftracePrinter) error {
 		stack, err := c.write(ev)
 		if err != nil {
 			return err
@@ -196,17 +196,17 @@ func (p *printer) write(ev *runtime.Event) error {
 
 // Unseen prints a change that no breakpoint has seen.
 func (p *printer) Unseen(u *runtime.Unseen) error {
-	return p.asCompact(func(c *compactPrinter) error { return c.Unseen(u) })
+	return p.asLine(func(c *ftracePrinter) error { return c.Unseen(u) })
 }
 
 // found prints an object that is watched from now on.
 func (p *printer) found(ev *runtime.Event) error {
-	return p.asCompact(func(c *compactPrinter) error { return c.found(ev) })
+	return p.asLine(func(c *ftracePrinter) error { return c.found(ev) })
 }
 
 // ended prints the end of an object.
 func (p *printer) ended(ev *runtime.Event) error {
-	return p.asCompact(func(c *compactPrinter) error { return c.ended(ev) })
+	return p.asLine(func(c *ftracePrinter) error { return c.ended(ev) })
 }
 
 // write prints a write to memory.

@@ -198,7 +198,7 @@ func (p *player) item(item *recording.Item) error {
 		p.containers.Add(*item.Container)
 	case item.Loss != nil:
 		if p.within(item.Loss.Time) {
-			for _, l := range render.NewLosses(p.r.Unit, item.Loss.Counts, item.Loss.Time) {
+			for _, l := range render.NewLosses(p.r.Unit, item.Loss.Counts, item.Loss.Missed, item.Loss.Time) {
 				p.out.Loss(l)
 			}
 		}

@@ -34,7 +34,7 @@ func (o *objects) Read(ev *runtime.Event) error {
 				fmt.Fprintf(o.stderr, "ksnoop: %v\n", err)
 			}
 			if len(changed) > 0 {
-				o.losses.add(changed)
+				o.losses.addUnseen(changed)
 			}
 			return nil
 		case ev.Probe.Follow != nil && ev.Probe.Follow.Ending():

@@ -68,8 +68,8 @@ func (p *printing) redraw(t *tables) {
 	}
 }
 
-func (p *printing) end(counts runtime.SessionCounts, tables *tables) error {
-	if err := tables.end(p.out); err != nil {
+func (p *printing) end(counts runtime.SessionCounts, losses *watch, tables *tables) error {
+	if err := errors.Join(losses.show(p.out), tables.end(p.out)); err != nil {
 		return err
 	}
 	p.out.End(render.NewSummary(p.unit, counts))

@@ -289,9 +289,12 @@ func (r *recorder) settle() error {
 	return r.start()
 }
 
-func (r *recorder) end(counts runtime.SessionCounts, tables *tables) error {
+func (r *recorder) end(counts runtime.SessionCounts, losses *watch, tables *tables) error {
+	if err := r.losses(losses); err != nil {
+		return err
+	}
 	if r.shown != nil {
-		return errors.Join(r.shown.end(counts, tables), r.out.End(counts))
+		return errors.Join(r.shown.end(counts, losses, tables), r.out.End(counts))
 	}
 	if tables.passes { // the last pass has not ended
 		return r.out.End(counts)

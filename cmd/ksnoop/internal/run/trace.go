@@ -42,8 +42,8 @@ type sink interface {
 	begin(session *runtime.Session) error
 	// follow takes records, losses and tables until the session is stopped.
 	follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error
-	// end takes the tables and the counts at the end.
-	end(counts runtime.SessionCounts, tables *tables) error
+	// end takes the last losses, the tables and the counts at the end.
+	end(counts runtime.SessionCounts, losses *watch, tables *tables) error
 }
 
 // Trace traces until a limit, a signal, or the end of a process or command.
@@ -126,7 +126,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	losses.stop()
 	guide.stop()
 	run.traced.report(s.Err)
-	err = errors.Join(err, finish(o, s, session, unit, to, tables, err == nil))
+	err = errors.Join(err, finish(o, s, session, unit, to, losses, tables, err == nil))
 	guide.end(stopper.signal())
 	return run.end(session, err)
 }
@@ -147,7 +147,7 @@ func checkEvents(o *Options, unit *compiler.Unit) error {
 }
 
 // finish prints the counts of a session, on stderr even if the output has failed.
-func finish(o *Options, streams *term.Streams, session *runtime.Session, unit *compiler.Unit, to sink, tables *tables, writable bool) error {
+func finish(o *Options, streams *term.Streams, session *runtime.Session, unit *compiler.Unit, to sink, losses *watch, tables *tables, writable bool) error {
 	err := errors.Join(session.Stop(), session.Discard()) // the events after the limit of -n, or after the reader has gone
 	if err != nil {
 		return err
@@ -157,7 +157,8 @@ func finish(o *Options, streams *term.Streams, session *runtime.Session, unit *c
 		return err
 	}
 	if writable {
-		err = to.end(a, tables)
+		losses.add(&a)
+		err = to.end(a, losses, tables)
 	}
 	term.Say(streams.Err, session.Unloaded())
 	term.Say(streams.Err, render.Losses(a, o.Verbose))

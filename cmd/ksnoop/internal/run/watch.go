@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,8 @@ type watch struct {
 	stopped chan struct{}
 	ended   sync.WaitGroup
 
-	lost []uint64 // of each event, as reported
+	// What was reported: what each event has lost, and what each program missed.
+	lost, missed []uint64
 
 	mu      sync.Mutex
 	waiting []recording.Loss // for the output
@@ -34,7 +36,7 @@ type watch struct {
 const watchInterval = time.Second
 
 func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer) *watch {
-	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{}), lost: make([]uint64, len(unit.Events))}
+	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{})}
 	w.ended.Go(func() {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
@@ -62,25 +64,65 @@ func (w *watch) look() {
 	if w.session.Gone() {
 		_ = w.session.Wake() // fails only if the session is being closed
 	}
-	counts, err := w.session.EventCounts()
-	if err != nil {
+	var c runtime.SessionCounts
+	var err error
+	if c.Events, err = w.session.EventCounts(); err != nil {
 		return
 	}
-	var grown []runtime.Counts
-	for i, n := range counts {
-		if missing := n.Lost + n.NoRoom; missing > w.lost[i] {
-			w.lost[i] = missing
-			grown = append(grown, n)
+	if len(w.unit.Watched()) == 0 { // their misses are only known at the end
+		if c.Missed, err = w.session.Missed(); err != nil {
+			return
 		}
 	}
-	if len(grown) == 0 {
-		return
+	if l := w.add(&c); l != nil {
+		fmt.Fprintf(w.stderr, "ksnoop: %s\n", lossNotice(l))
+		_ = w.session.Wake() // fails only if the session is being closed
 	}
-	fmt.Fprintf(w.stderr, "ksnoop: %s\n", lossNotice(grown))
+}
+
+// add passes what has been lost since the last time to the output, and returns it, or
+// nil if that is nothing.
+func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
+	l := recording.Loss{Time: monotonic()}
+	missing := map[*compiler.Probe]bool{} // those of which their own programs have missed more
+	for i, m := range c.Missed {
+		switch {
+		case !grown(&w.missed, i, m.N):
+		case len(m.Probes) > 1:
+			l.Missed = append(l.Missed, m)
+		default:
+			missing[m.Probes[0]] = true
+		}
+	}
+	for i, n := range c.Events {
+		if grown(&w.lost, i, n.Lost+n.NoRoom) || missing[n.Probe] {
+			l.Counts = append(l.Counts, n)
+		}
+	}
+	if len(l.Counts)+len(l.Missed) == 0 {
+		return nil
+	}
+	for _, m := range c.Missed {
+		own := func(n runtime.Counts) bool { return n.Probe == m.Probes[0] }
+		if len(m.Probes) == 1 && slices.ContainsFunc(l.Counts, own) {
+			l.Missed = append(l.Missed, m)
+		}
+	}
 	w.mu.Lock()
-	w.waiting = append(w.waiting, recording.Loss{Time: monotonic(), Counts: grown})
+	w.waiting = append(w.waiting, l)
 	w.mu.Unlock()
-	_ = w.session.Wake() // fails only if the session is being closed
+	return &l
+}
+
+// grown reports whether a number is greater than the i-th one that was reported, and
+// makes it that.
+func grown(reported *[]uint64, i int, n uint64) bool {
+	if i == len(*reported) {
+		*reported = append(*reported, 0)
+	}
+	more := n > (*reported)[i]
+	(*reported)[i] = n
+	return more
 }
 
 // lookUnseen passes changes of watched memory that no breakpoint has seen to the output.
@@ -89,11 +131,11 @@ func (w *watch) lookUnseen() {
 	if err != nil || len(all) == 0 {
 		return // an error shows when the counts are read
 	}
-	w.add(all)
+	w.addUnseen(all)
 }
 
-// add passes changes of a watched object to the output.
-func (w *watch) add(all []runtime.Unseen) {
+// addUnseen passes changes of a watched object to the output.
+func (w *watch) addUnseen(all []runtime.Unseen) {
 	w.mu.Lock()
 	w.unseen = append(w.unseen, all...)
 	w.mu.Unlock()
@@ -101,9 +143,17 @@ func (w *watch) add(all []runtime.Unseen) {
 }
 
 // lossNotice returns one sentence, however many functions have losses.
-func lossNotice(grown []runtime.Counts) string {
-	most, lost, noRoom := grown[0], uint64(0), uint64(0)
-	for _, n := range grown {
+func lossNotice(l *recording.Loss) string {
+	lost, noRoom, missed := uint64(0), uint64(0), uint64(0)
+	for _, m := range l.Missed {
+		missed += m.N
+	}
+	if len(l.Counts) == 0 {
+		return fmt.Sprintf("missed %d calls of %s and %d others so far: the kernel skipped them",
+			missed, render.FunctionName(l.Missed[0].Probes[0].Func), len(l.Missed[0].Probes)-1)
+	}
+	most := l.Counts[0]
+	for _, n := range l.Counts {
 		lost += n.Lost
 		noRoom += n.NoRoom
 		if n.Lost+n.NoRoom > most.Lost+most.NoRoom {
@@ -111,8 +161,8 @@ func lossNotice(grown []runtime.Counts) string {
 		}
 	}
 	of := render.PlainName(render.SideName(most.EventType))
-	if len(grown) > 1 {
-		of += fmt.Sprintf(" and %d more", len(grown)-1)
+	if len(l.Counts) > 1 {
+		of += fmt.Sprintf(" and %d more", len(l.Counts)-1)
 	}
 	if lost > 0 {
 		return fmt.Sprintf("lost %d events of %s so far: the ring buffer is full; --pages makes it larger", lost, of)
@@ -120,7 +170,10 @@ func lossNotice(grown []runtime.Counts) string {
 	if most.Probe.Follow != nil {
 		return fmt.Sprintf("did not follow %d objects of %s so far: too many are followed already", noRoom, of)
 	}
-	return fmt.Sprintf("missed %d calls of %s so far: too many calls are active at once", noRoom, of)
+	if noRoom > 0 {
+		return fmt.Sprintf("missed %d calls of %s so far: too many calls are active at once", noRoom, of)
+	}
+	return fmt.Sprintf("missed %d calls of %s so far: the kernel skipped them", missed, of)
 }
 
 // show passes the waiting losses to the output.
@@ -140,7 +193,7 @@ func (w *watch) show(out render.Printer) error {
 }
 
 func showLoss(out render.Printer, unit *compiler.Unit, l recording.Loss) {
-	for _, loss := range render.NewLosses(unit, l.Counts, l.Time) {
+	for _, loss := range render.NewLosses(unit, l.Counts, l.Missed, l.Time) {
 		out.Loss(loss)
 	}
 }

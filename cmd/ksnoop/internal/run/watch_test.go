@@ -7,15 +7,56 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/recording"
 )
 
 // TestLossNotice verifies that losses are reported in one sentence, with the side
 // that has lost the most.
 func TestLossNotice(t *testing.T) {
 	p := &compiler.Probe{Func: &compiler.Function{Name: "f"}}
-	grown := []runtime.Counts{
+	l := &recording.Loss{Counts: []runtime.Counts{
 		{EventType: &compiler.EventType{Probe: p, Kind: compiler.EntryEvent}, Counters: compiler.Counters{Lost: 1}},
 		{EventType: &compiler.EventType{Probe: p, Kind: compiler.ReturnEvent}, Counters: compiler.Counters{Lost: 2}},
+	}}
+	require.Equal(t, "lost 3 events of f (return) and 1 more so far: the ring buffer is full; --pages makes it larger", lossNotice(l))
+	q := &compiler.Probe{Func: &compiler.Function{Name: "g"}}
+	shared := runtime.Missed{Probes: []*compiler.Probe{q, p}, N: 3}
+	require.Equal(t, "missed 3 calls of g and 1 others so far: the kernel skipped them", lossNotice(&recording.Loss{Missed: []runtime.Missed{shared}}))
+	own := []runtime.Missed{{Probes: []*compiler.Probe{p}, N: 4}}
+	require.Equal(t, "missed 4 calls of f (return) so far: the kernel skipped them", lossNotice(&recording.Loss{Counts: []runtime.Counts{
+		{EventType: &compiler.EventType{Probe: p, Kind: compiler.ReturnEvent}},
+	}, Missed: own}))
+}
+
+// TestGrown verifies that each growth is passed on once, with its time: of a function,
+// all counts with what its own programs have missed; and of functions that share a
+// program, what that has missed.
+func TestGrown(t *testing.T) {
+	probes := make([]*compiler.Probe, 4)
+	c := &runtime.SessionCounts{}
+	for i := range probes {
+		probes[i] = &compiler.Probe{Func: &compiler.Function{Name: string('f' + rune(i))}}
+		c.Events = append(c.Events, runtime.Counts{EventType: &compiler.EventType{Probe: probes[i], Kind: compiler.CallEvent}})
 	}
-	require.Equal(t, "lost 3 events of f (return) and 1 more so far: the ring buffer is full; --pages makes it larger", lossNotice(grown))
+	c.Missed = []runtime.Missed{
+		{Kind: compiler.Fentry, Probes: probes[:1]}, {Kind: compiler.Kprobe, Probes: probes[1:2]}, {Kind: compiler.KprobeMulti, Probes: probes[2:]},
+	}
+	w := &watch{}
+	require.Nil(t, w.add(c))
+	c.Missed[0].N = 5
+	before := monotonic()
+	l := w.add(c)
+	require.Equal(t, []runtime.Counts{c.Events[0]}, l.Counts)
+	require.Equal(t, c.Missed[:1], l.Missed)
+	require.GreaterOrEqual(t, l.Time, before)
+	require.Nil(t, w.add(c), "nothing has grown")
+	c.Events[1].Lost, c.Missed[2].N = 1, 7
+	l = w.add(c)
+	require.Equal(t, []runtime.Counts{c.Events[1]}, l.Counts)
+	require.Equal(t, []runtime.Missed{c.Missed[2], c.Missed[1]}, l.Missed, "also a program that has missed nothing: that is known")
+	c.Missed[2].N = 8
+	l = w.add(c)
+	require.Empty(t, l.Counts)
+	require.Equal(t, c.Missed[2:], l.Missed)
+	require.Len(t, w.take(), 3)
 }
