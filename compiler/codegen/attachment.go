@@ -80,7 +80,7 @@ func (u *generator) program(i int, p *compiler.Probe, kind compiler.Kind, insns 
 	}
 	name := fmt.Sprintf("%s on %s (probe %d)", kind, p.Func.Name, i)
 	ps := &ebpf.ProgramSpec{
-		Name: p.Func.Name, Type: ebpf.Kprobe, AttachType: attachTypes[kind], Instructions: slices.Clone(insns), License: license,
+		Name: p.Func.Name, Type: ebpf.Kprobe, AttachType: attachTypes[kind], Instructions: u.keep(insns), License: license,
 	}
 	switch {
 	case kind.Trampoline():
@@ -103,6 +103,32 @@ func (u *generator) program(i int, p *compiler.Probe, kind compiler.Kind, insns 
 		return
 	}
 	u.Attachments = append(u.Attachments, a)
+}
+
+// notes are the names and the comment that an instruction has besides its bytes.
+type notes struct {
+	reference, symbol string
+	source            fmt.Stringer
+}
+
+// keep returns a copy of a program. Instructions with equal notes share them: a glob
+// has thousands of programs, in which most are the same.
+func (u *generator) keep(insns asm.Instructions) asm.Instructions {
+	kept := slices.Clone(insns)
+	for i := range kept {
+		in := &kept[i]
+		of := notes{in.Reference(), in.Symbol(), in.Source()}
+		if of == (notes{}) {
+			continue
+		}
+		shared, ok := u.notes[of]
+		if !ok {
+			shared = in.Metadata
+			u.notes[of] = shared
+		}
+		in.Metadata = shared
+	}
+	return kept
 }
 
 // unused returns the key of an attachment with these instructions that does not

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -56,7 +57,8 @@ type generator struct {
 	threads threads                 // where it is kept
 	tables  map[*compiler.Probe]*compiler.TableLayout
 	spans   map[*compiler.Span]*beginnings
-	scratch code // the program that is being generated
+	notes   map[notes]asm.Metadata // of instructions that are kept
+	scratch code                   // the program that is being generated
 }
 
 // Compile lays out the records of probes and generates their programs.
@@ -77,6 +79,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 		},
 		tables: map[*compiler.Probe]*compiler.TableLayout{}, spans: map[*compiler.Span]*beginnings{},
 		first: map[*compiler.Probe]int{}, index: map[*compiler.Probe]int{}, shared: map[string]int{}, used: map[string]int{},
+		notes: map[notes]asm.Metadata{},
 	}
 	for i, p := range probes {
 		u.index[p] = i

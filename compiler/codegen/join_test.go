@@ -137,3 +137,24 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// What instructions have besides their bytes, a glob's thousands of programs have in
+// memory once.
+func TestSharedNotes(t *testing.T) {
+	unit := newRigOn(t, compilertest.NewTarget(t, compilertest.WithMulti), compiler.Options{}, resolve.Wishes{}, joinedSpecs...).unit
+	seen := map[notes]asm.Metadata{}
+	shared := 0
+	for _, a := range unit.Attachments {
+		for _, name := range a.Jumps {
+			for _, in := range unit.Collection.Programs[name].Instructions {
+				of := notes{in.Reference(), in.Symbol(), in.Source()}
+				if first, ok := seen[of]; ok && of != (notes{}) {
+					require.True(t, in.Metadata == first, "%v: %v", name, in)
+					shared++
+				}
+				seen[of] = in.Metadata
+			}
+		}
+	}
+	require.Greater(t, shared, len(seen))
+}
