@@ -77,7 +77,7 @@ func (b *benchmark) steps() (all []benchStep) {
 	for _, c := range pairedCases {
 		add("paired/"+c.name, func(t *testing.T) { b.accepted(t, "paired", c, b.pairing()...) })
 	}
-	for _, c := range []benchCase{scalarCase, fileCase} {
+	for _, c := range []benchCase{scalarCase, pairedCases[0], fileCase, wholeCase} {
 		add("formats/"+c.name, func(t *testing.T) { b.formats(t, c) })
 	}
 	add("live", func(t *testing.T) { b.live(t, scalarCase) })

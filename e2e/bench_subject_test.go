@@ -25,17 +25,19 @@ type invocation struct {
 	env    []string
 	tells  bool           // it has an option --ready-fd, and writes there when it is attached
 	marker *regexp.Regexp // matches once in each event that it prints
+	piped  bool           // its output goes through a pipe
 }
 
 // A subject is a tracer whose costs are measured. It runs in its own process
-// and writes to a file.
+// and writes to a file, or to a pipe from which a thread moves it there.
 type subject struct {
 	invocation
 	cmd    *exec.Cmd
 	out    string
 	ended  chan struct{}
-	ready  *os.File // the read end of --ready-fd
-	busy   bool     // it never stops printing, though the calls have ended
+	moved  chan struct{} // closed when all of a pipe is in the file; nil without a pipe
+	ready  *os.File      // the read end of --ready-fd
+	busy   bool          // it never stops printing, though the calls have ended
 	stderr bytes.Buffer
 }
 
@@ -46,14 +48,40 @@ const watchInterval = 20 * time.Millisecond
 // restless is a number of such intervals in which any work is done.
 const restless = 500
 
-// start starts a tracer that writes to a file.
+// start starts a tracer.
 func (i invocation) start(t *testing.T) *subject {
 	s := &subject{invocation: i, out: filepath.Join(t.TempDir(), "out"), ended: make(chan struct{})}
 	out, err := os.Create(s.out)
 	require.NoError(t, err)
 	defer out.Close()
+	if i.piped {
+		out = s.pipeTo(t, out)
+		defer out.Close()
+	}
 	s.run(t, out)
 	return s
+}
+
+// pipeTo returns the end of a pipe to write to. What comes is moved to the file by
+// splice(2): other system calls that read a pipe call vfs_read, which is traced.
+func (s *subject) pipeTo(t *testing.T, file *os.File) *os.File {
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+	to, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	require.NoError(t, err)
+	s.moved = make(chan struct{})
+	go func() {
+		defer close(s.moved)
+		defer unix.Close(pipe[0])
+		defer unix.Close(to)
+		for {
+			n, err := unix.Splice(pipe[0], nil, to, nil, 1<<16, 0)
+			if err != unix.EINTR && n <= 0 { // a loss is noticed by who counts the events
+				return
+			}
+		}
+	}()
+	return os.NewFile(uintptr(pipe[1]), "pipe")
 }
 
 func (s *subject) run(t *testing.T, stdout *os.File) {
@@ -216,6 +244,9 @@ func (s *subject) count(said []byte) (int, error) {
 func (s *subject) stop() (said []byte, err error) {
 	s.cmd.Process.Signal(os.Interrupt)
 	<-s.ended
+	if s.moved != nil {
+		<-s.moved
+	}
 	said, err = os.ReadFile(s.out)
 	switch {
 	case err != nil:

@@ -55,6 +55,7 @@ const (
 // shown, because a tracer that loses events saves the work.
 func (b *benchmark) toll(t *testing.T, i invocation, c *benchCase) (cost toll, err error) {
 	m := b.meter(c, c.events > 0)
+	i.piped = true
 	s := i.start(t)
 	if err := s.attached(); err != nil {
 		return toll{}, err
