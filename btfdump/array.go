@@ -25,6 +25,12 @@ func (p *printer) elements(o, elem *op, at, depth int) {
 	if o.tail {
 		n = (len(p.data) - at) / size
 	}
+	if elem.kind == kindChar && at+n <= len(p.data) {
+		if before, quick := p.lines(depth, false); quick {
+			p.charLines(elem, at, n, before)
+			return
+		}
+	}
 	next := 0
 	for i := range n {
 		index := noIndex

@@ -55,9 +55,16 @@ func TestCharArrays(t *testing.T) {
 		{"by element", array(tChar, 6), []byte("lo\x00x\x00\x00"), `(char[6])['l','o',[3] = 'x',]`},
 		{"backslash", array(tChar, 2), []byte(`\'`), `(char[2])['\\','\'',]`},
 	})
+	run(t, Options{}, []textTest{
+		{"on lines", array(tChar, 4), []byte{0, 1, 'x', 0}, "(char[4])[\n\t[1] = 1,\n\t'x',\n]"},
+		{"on lines, cut", array(tChar, 4), []byte{0, 1, 'x'}, "(char[4])[\n\t[1] = 1,\n\t'x',\n\t/* 1 bytes cut */\n]"},
+	})
 	run(t, Options{EmitStrings: true, SkipNames: true, Compact: true, EmitZeroes: true}, []textTest{
 		{"zero string", record("s", 4, member("c", 0, array(tChar, 4))), zeros(4), `{"",}`},
 		{"zero elements", array(tChar, 3), []byte{1, 0, 0}, "[1,0,0,]"},
+	})
+	run(t, Options{Compact: true, EmitZeroes: true}, []textTest{
+		{"zero elements with names", array(tChar, 3), []byte{1, 0, 0}, "(char[3])[1,0,0,]"},
 	})
 }
 

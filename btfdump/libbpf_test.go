@@ -107,7 +107,7 @@ func (l *libbpf) dump(t testing.TB, typ btf.Type, o Options, data []byte) string
 	return nameVersion.ReplaceAllString(text, "")
 }
 
-// nanoseconds returns the time of one dump.
+// nanoseconds returns the CPU time of one dump.
 func (l *libbpf) nanoseconds(t testing.TB, typ btf.Type, o Options, data []byte, repeat int) float64 {
 	t.Helper()
 	text, result := l.ask(t, typ, o, data, repeat)

@@ -6,17 +6,27 @@ import (
 	"strconv"
 )
 
-// lines returns what a member of a record at depth has before its label, and after
-// its value. If it returns false, numbers are printed as everything else is.
-func (p *printer) lines(depth int, inArray bool) (before, after string, ok bool) {
+// lines returns what a member of a record at depth has before its label. If it returns
+// false, numbers are printed as everything else is.
+func (p *printer) lines(depth int, inArray bool) (before string, ok bool) {
 	o := &p.d.opts
 	switch {
 	case inArray || o.SkipNames || o.BigEndian || depth > indented:
-		return "", "", false
+		return "", false
 	case o.Compact:
-		return "", ",", true
+		return "", true
 	}
-	return p.d.indent[:len(o.Indent)*(o.IndentLevel+depth)], ",\n", true
+	return p.d.indent[:len(o.Indent)*(o.IndentLevel+depth)], true
+}
+
+// endLine appends what a member has after its value. Single bytes take less than
+// strings, here and below.
+func (p *printer) endLine(dst []byte) []byte {
+	dst = append(dst, ',')
+	if !p.d.opts.Compact {
+		dst = append(dst, '\n')
+	}
+	return dst
 }
 
 // isNumber reports whether a value is printed as one number of up to 64 bits.
@@ -24,7 +34,7 @@ func (o *op) isNumber() bool { return (o.kind == kindInt || o.kind == kindPointe
 
 // numberLine prints a member that is a number, none of whose bytes is missing. Most
 // members are, and so a record takes half the time that it would with [printer.item].
-func (p *printer) numberLine(o *op, at int, before, after string) {
+func (p *printer) numberLine(o *op, at int, before string) {
 	v := loadLittle(p.data[at : at+int(o.size)])
 	width := 8 * uint(o.size)
 	if o.width != 0 {
@@ -34,8 +44,14 @@ func (p *printer) numberLine(o *op, at int, before, after string) {
 	if v == 0 && !p.d.opts.EmitZeroes {
 		return
 	}
-	dst := append(append(p.dst, before...), o.label...)
+	dst := p.dst
+	if before != "" {
+		dst = append(dst, before...)
+	}
+	dst = append(dst, o.label...)
 	switch {
+	case o.kind == kindPointer && p.d.opts.Symbolize == nil:
+		dst = appendHex(dst, v)
 	case o.kind == kindPointer:
 		p.dst = dst
 		p.pointer(v, appendClean)
@@ -47,12 +63,30 @@ func (p *printer) numberLine(o *op, at int, before, after string) {
 	default:
 		dst = strconv.AppendUint(dst, v, 10)
 	}
-	p.dst = append(dst, after...)
+	p.dst = p.endLine(dst)
+}
+
+// charLines prints the elements of an array of char that is no text, none of which is
+// missing, as [printer.elements] does.
+func (p *printer) charLines(elem *op, at, n int, before string) {
+	next, dst := 0, p.dst
+	for i, c := range p.data[at : at+n] {
+		if c == 0 && !p.d.opts.EmitZeroes {
+			continue
+		}
+		dst = append(dst, before...)
+		if i != next {
+			dst = append(strconv.AppendUint(append(dst, '['), uint64(i), 10), "] = "...)
+		}
+		next = i + 1
+		dst = p.endLine(appendChar(dst, elem, c))
+	}
+	p.dst = dst
 }
 
 // recordLine prints a member that is a record, none of whose bytes is missing, as
 // [printer.item] does.
-func (p *printer) recordLine(o *op, at, depth int, before, after string) {
+func (p *printer) recordLine(o *op, at, depth int, before string) {
 	if !p.d.opts.EmitZeroes && isZero(p.data[at:at+int(o.size)]) {
 		return
 	}
@@ -62,7 +96,7 @@ func (p *printer) recordLine(o *op, at, depth int, before, after string) {
 		p.dst = p.dst[:start]
 		return
 	}
-	p.dst = append(p.dst, after...)
+	p.dst = p.endLine(p.dst)
 }
 
 // loadLittle reads a number of up to 8 bytes.
@@ -82,6 +116,9 @@ func loadLittle(b []byte) uint64 {
 
 // appendHex appends a number as 0x and its digits.
 func appendHex(dst []byte, v uint64) []byte {
+	if v < 16 {
+		return append(dst, '0', 'x', hexDigits[v])
+	}
 	var text [18]byte
 	binary.BigEndian.PutUint64(text[2:], digitsOf(v>>32))
 	binary.BigEndian.PutUint64(text[10:], digitsOf(v&(1<<32-1)))

@@ -23,7 +23,7 @@ func (p *printer) scalar(o *op, at int) {
 	case o.kind == kindInt:
 		p.decimal(o, p.number(o, at))
 	case o.kind == kindChar:
-		p.char(o, p.number(o, at))
+		p.dst = appendChar(p.dst, o, byte(p.number(o, at)))
 	case o.kind == kindPointer:
 		p.pointer(p.number(o, at), appendClean)
 	case o.kind == kindFloat:
@@ -61,16 +61,17 @@ func (p *printer) hex(v uint64) {
 	p.dst = appendHex(p.dst, v)
 }
 
-// char prints an element of a char array.
-func (p *printer) char(o *op, v uint64) {
+// appendChar appends an element of a char array.
+func appendChar(dst []byte, o *op, c byte) []byte {
 	switch {
-	case v == '\'' || v == '\\':
-		p.dst = append(p.dst, '\'', '\\', byte(v), '\'')
-	case v >= ' ' && v <= '~':
-		p.dst = append(p.dst, '\'', byte(v), '\'')
-	default:
-		p.decimal(o, v)
+	case c == '\'' || c == '\\':
+		return append(dst, '\'', '\\', c, '\'')
+	case c >= ' ' && c <= '~':
+		return append(dst, '\'', c, '\'')
+	case o.signed:
+		return strconv.AppendInt(dst, int64(int8(c)), 10)
 	}
+	return strconv.AppendUint(dst, uint64(c), 10)
 }
 
 // bitfield prints a bitfield: in decimal if it is signed, else in hex, as

@@ -76,7 +76,7 @@ func (p *printer) record(o *op, at, depth int, inArray bool) bool {
 	if depth == 0 && !p.d.opts.EmitZeroes && at+int(o.size) <= len(p.data) && isZero(p.have(o, at)) {
 		members = nil
 	}
-	before, after, quick := p.lines(depth+1, inArray)
+	before, quick := p.lines(depth+1, inArray)
 	quick = quick && at+int(o.size) <= len(p.data)
 	for i := range members {
 		m := &members[i]
@@ -84,9 +84,9 @@ func (p *printer) record(o *op, at, depth int, inArray bool) bool {
 		case !quick || at+int(m.off)+int(m.size) > len(p.data):
 			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
 		case m.isNumber():
-			p.numberLine(m, at+int(m.off), before, after)
+			p.numberLine(m, at+int(m.off), before)
 		case m.kind == kindRecord && !m.tail:
-			p.recordLine(m, at+int(m.off), depth+1, before, after)
+			p.recordLine(m, at+int(m.off), depth+1, before)
 		default:
 			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
 		}

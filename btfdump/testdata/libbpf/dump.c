@@ -81,10 +81,10 @@ static void measure(struct btf_dump *d, const struct request *r, const char *ind
 	struct timespec from, to;
 	__u32 i;
 
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
 	for (i = 0; i < r->repeat; i++)
 		dump(d, r, indent, data);
-	clock_gettime(CLOCK_MONOTONIC, &to);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
 
 	len = snprintf(text, room, "%.1f",
 		((to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec)) / r->repeat);
