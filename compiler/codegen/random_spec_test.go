@@ -13,6 +13,7 @@ type writer struct {
 	*kernel
 	ref   *reference
 	paths bool // whether the spec is about paths
+	ends  bool // whether the spec is the end of a span at the return, which has no arguments
 }
 
 // draft is a value that is being written.
@@ -62,7 +63,7 @@ func (w *writer) item(test bool) string {
 		return pick(w.rnd, []string{"$kstack", "$ustack"})
 	}
 	d := w.value()
-	if d.memory && w.rnd.IntN(6) == 0 && !w.ref.fn.iterator && !strings.HasPrefix(d.text, "after(") {
+	if d.memory && w.rnd.IntN(6) == 0 && !w.ref.fn.iterator && !w.ends && !strings.HasPrefix(d.text, "after(") {
 		text := "diff(" + d.text + ")"
 		if w.rnd.IntN(4) == 0 && d.typ.kind != cPointer {
 			text += w.format(d)
@@ -173,7 +174,7 @@ func (w *writer) value() draft {
 		d = next
 	}
 	late := strings.Contains(d.text, "return") || strings.Contains(d.text, "$")
-	if w.ref.fn.iterator {
+	if w.ref.fn.iterator || w.ends {
 		return d
 	}
 	if chance := w.rnd.IntN(40); d.memory && !late && chance < 10 || chance == 0 {
@@ -185,6 +186,9 @@ func (w *writer) value() draft {
 func (w *writer) primary() draft {
 	fn := w.ref.fn
 	n := w.rnd.IntN(len(fn.params) + 2)
+	if w.ends {
+		n = len(fn.params)
+	}
 	switch {
 	case n < len(fn.params):
 		p := fn.params[n]

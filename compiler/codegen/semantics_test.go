@@ -210,14 +210,19 @@ func newExperiment(t testing.TB, k *kernel, fn *cFunction) *experiment {
 // write returns a spec with constants that are near the values of the first
 // call.
 func (x *experiment) write() (text, plain string) {
-	call := &referenceCall{args: x.calls[0].args, result: x.calls[0].result, start: 998}
-	call.now = moment{pidtid: 7<<32 | 8, cpu: 3, uid: 1000, comm: "worker", time: 1000}
-	w := &writer{kernel: x.k, ref: &reference{k: x.k, fn: x.fn, max: compiler.DefaultMaxBytes, call: call}}
+	w := x.writer()
 	if x.k.rnd.IntN(5) == 0 {
 		return w.table()
 	}
 	text = w.spec()
 	return text, text
+}
+
+// writer returns a writer of specs that looks at the first call.
+func (x *experiment) writer() *writer {
+	call := &referenceCall{args: x.calls[0].args, result: x.calls[0].result, start: 998}
+	call.now = moment{pidtid: 7<<32 | 8, cpu: 3, uid: 1000, comm: "worker", time: 1000}
+	return &writer{kernel: x.k, ref: &reference{k: x.k, fn: x.fn, max: compiler.DefaultMaxBytes, call: call}}
 }
 
 // on returns a trial of the experiment.
