@@ -159,6 +159,7 @@ func TestKeysWhileSettling(t *testing.T) {
 // settleUnderKeys settles once while two threads send SIGINT.
 func settleUnderKeys() {
 	c := &Command{starting: make(chan struct{}), started: make(chan struct{}), Ended: make(chan struct{})}
+	close(c.starting)
 	close(c.started)
 	s := StopOnSignal(new(did), c, Inherited{}, func() {})
 	var sending sync.WaitGroup
