@@ -148,7 +148,7 @@ func TestKeysWhileSettling(t *testing.T) {
 		settleUnderKeys()
 		return
 	}
-	for range 20 {
+	for range 10 {
 		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestKeysWhileSettling$")
 		cmd.Env = append(os.Environ(), "KSNOOP_SETTLE=1")
 		out, err := cmd.CombinedOutput()
@@ -164,9 +164,10 @@ func settleUnderKeys() {
 	s := StopOnSignal(new(did), c, Inherited{}, func() {})
 	var sending sync.WaitGroup
 	var sent atomic.Int32
+	var settled atomic.Bool
 	for range 2 {
 		sending.Go(func() {
-			for range 2000 {
+			for !settled.Load() {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 				sent.Add(1)
 			}
@@ -176,5 +177,6 @@ func settleUnderKeys() {
 		goruntime.Gosched()
 	}
 	s.settle()
+	settled.Store(true)
 	sending.Wait()
 }
