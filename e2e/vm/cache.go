@@ -21,6 +21,7 @@ type Kernel struct {
 // A Cache keeps unpacked kernels:
 //
 //	RELEASE/vmlinuz, RELEASE/NAME.ko   complete as soon as the directory exists
+//	headers-RELEASE                    what modules for the kernel are built with
 //	SUITE-ARCH                         the release last chosen; its age says when apt was asked
 //
 // Several processes may share one.
