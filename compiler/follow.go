@@ -54,7 +54,16 @@ const (
 	ObjectLast    = ObjectNumbers + 8*MostObjects // u64: the number of the latest object
 	ObjectStarted = ObjectLast + 8                // u64: the number of objects that the spec has chosen
 	ObjectLock    = ObjectStarted + 8             // u64: 1 while a program adds an object
-	ObjectsSize   = ObjectLock + 8
+	ObjectBuckets = ObjectLock + 8                // u32 each: how many objects are in a bucket
+	ObjectsSize   = ObjectBuckets + BucketMask + 4
+)
+
+// An address belongs to the bucket at the offset (address >> BucketShift) & BucketMask: its
+// lowest six bits, which objects have in common, do not matter. Most addresses belong to a
+// bucket without an object, and need not be compared with those of the objects.
+const (
+	BucketShift = 4
+	BucketMask  = 4095 << 2
 )
 
 // ObjectsSpec returns the spec of [ObjectsMap].

@@ -83,9 +83,12 @@ type cost struct {
 	// programs in the same run. over bounds what they are more. 0 means no bound.
 	factor float64
 	over   float64
-	// follows is set if spec chooses objects that are followed, and the calls have
-	// others.
-	follows bool
+	// follows has the globs of the functions through which objects that spec chooses are
+	// followed. The calls have others.
+	follows []string
+	// fcntl is set if do_fcntl is traced instead of vfs_read: it gets a file as its
+	// fourth argument.
+	fcntl bool
 	// measure is what the programs measure instead of writing records. With
 	// counted they also count the calls.
 	measure compiler.Measure
@@ -135,7 +138,8 @@ var costs = []cost{
 	{what: "stack of three, records", attach: compiler.Fentry, empty: bothSides, stack: readStack},
 	{what: "stack of three, records", attach: compiler.Kprobe, empty: bothProbes, stack: readStack},
 	{what: "matching, durations", attach: compiler.Kprobe, empty: []compiler.Kind{compiler.Kprobe, compiler.Kretprobe}, spec: "vfs_read", measure: compiler.Durations},
-	{what: "another file than those followed", attach: compiler.KprobeMulti, empty: []compiler.Kind{compiler.KprobeMulti}, spec: "do_dentry_open(f)", follows: true, over: 40},
+	{what: "another file than those followed", attach: compiler.KprobeMulti, empty: []compiler.Kind{compiler.KprobeMulti}, spec: "do_dentry_open(f)", follows: []string{"vfs_read"}, over: 40},
+	{what: "another file, as the fourth argument", attach: compiler.KprobeMulti, empty: []compiler.Kind{compiler.KprobeMulti}, spec: "do_dentry_open(f)", follows: []string{"do_fcntl", "do_truncate", "vfs_*"}, fcntl: true, over: 40},
 }
 
 // TestGuestCosts runs in the machine that TestCosts boots.
@@ -183,11 +187,11 @@ func bounded() bool {
 	return err == nil && strings.HasPrefix(release, oneKernel+".") && goruntime.GOARCH == string(vm.AMD64)
 }
 
-// followIn follows objects in the functions that a glob matches.
-func (k *kernel) followIn(t *testing.T, text, glob string) *tracer {
+// followIn follows objects in the functions that globs match.
+func (k *kernel) followIn(t *testing.T, text string, globs ...string) *tracer {
 	trace, err := spec.Parse(text)
 	require.NoError(t, err)
-	plan, err := resolve.Follow(trace, resolve.Following{In: []string{glob}}, k.target())
+	plan, err := resolve.Follow(trace, resolve.Following{In: globs}, k.target())
 	require.NoError(t, err)
 	unit, err := codegen.Compile(plan.Probes, compiler.Options{Self: 1, RingBytes: ringBytes})
 	require.NoError(t, err)
@@ -200,11 +204,15 @@ func (k *kernel) followIn(t *testing.T, text, glob string) *tracer {
 }
 
 func (c *cost) test(t *testing.T, k *kernel, m *meter) {
-	empty := m.added(t, func() func() error { return attachEmpty(t, emptyOn("vfs_read", c.empty...)) })
+	fn := "vfs_read"
+	if c.fcntl {
+		fn, m = "do_fcntl", m.of(readFlags(t))
+	}
+	empty := m.added(t, func() func() error { return attachEmpty(t, emptyOn(fn, c.empty...)) })
 	traced := m.added(t, func() func() error {
 		wishes, opts := resolve.Wishes{Attach: c.attach}, compiler.Options{Self: 1, CountCalls: c.counted, RingBytes: ringBytes}
-		if c.follows {
-			return k.followIn(t, c.spec, "vfs_read").Close
+		if c.follows != nil {
+			return k.followIn(t, c.spec, c.follows...).Close
 		}
 		if c.stack != nil {
 			wishes.Chain = true

@@ -31,6 +31,20 @@ func newMeter(t *testing.T) *meter {
 	return m
 }
 
+// of returns a meter for another call.
+func (m *meter) of(call func()) *meter {
+	other := &meter{call: call, loops: m.loops, calls: m.calls, alone: m.alone}
+	other.nothing = other.median()
+	return other
+}
+
+// readFlags calls do_fcntl.
+func readFlags(t *testing.T) func() {
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
+	require.NoError(t, err)
+	return func() { unix.RawSyscall(unix.SYS_FCNTL, uintptr(zero), unix.F_GETFL, 0) }
+}
+
 // readZero calls vfs_read with a count of 1.
 func readZero(t *testing.T) func() {
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)

@@ -61,6 +61,10 @@ func (k *kernel) watchObjects(t *testing.T, objects int, ring uint32, texts ...s
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
+	return k.watchTraces(t, objects, ring, traces...)
+}
+
+func (k *kernel) watchTraces(t *testing.T, objects int, ring uint32, traces ...*spec.Trace) (*tracer, error) {
 	plan, err := resolve.All(traces, k.target(), resolve.Wishes{Objects: objects})
 	require.NoError(t, err)
 	unit, err := codegen.Compile(plan.Probes, compiler.Options{CountCalls: true, RingBytes: ring})
@@ -278,7 +282,10 @@ func testWatchObject(t *testing.T, k *kernel) {
 	fd, to := newReceiver(t)
 	other, _ := newReceiver(t)
 	defer unix.Close(other)
-	tr, err := k.watch(t, bufferOf())
+	trace, err := spec.ParseWatch(bufferOf())
+	require.NoError(t, err)
+	trace.WithStack()
+	tr, err := k.watchTraces(t, 1, ringBytes, trace)
 	require.NoError(t, err)
 	receiveNothing(t, fd)
 	receiveNothing(t, fd) // finds nothing else
@@ -330,6 +337,7 @@ func testWatchObject(t *testing.T, k *kernel) {
 		require.Equal(t, last, valueOf(&ev, w.Old))
 		adds := valueOf(&ev, w.New) > last
 		last = valueOf(&ev, w.New)
+		require.Equal(t, adds, inSoftirq(symbols, &ev), "datagrams come in softirqs, and processes read them")
 		if before, known := writers[place]; known {
 			require.Equal(t, before, adds, place)
 		}
@@ -355,6 +363,17 @@ func testWatchObject(t *testing.T, k *kernel) {
 	require.GreaterOrEqual(t, writes, 2*datagrams)
 	require.GreaterOrEqual(t, len(writers), 2, "%v", writers)
 	require.Zero(t, tr.counters(t).Lost)
+}
+
+// inSoftirq reports whether a softirq of the network has written, and not the process that
+// it has interrupted.
+func inSoftirq(symbols *kallsyms.Table, ev *runtime.Event) bool {
+	for data := value(ev, "$kstack").Data; len(data) > 0; data = data[8:] {
+		if s, _, _ := symbols.At(binary.LittleEndian.Uint64(data)); s.Name == "net_rx_action" {
+			return true
+		}
+	}
+	return false
 }
 
 // Sockets that are freed before user space knows of them, so that later ones have

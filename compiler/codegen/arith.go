@@ -155,7 +155,7 @@ func (p *program) keepOperands(s *stash, items []*compiler.Value) {
 	p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(rOut, int16(s.operands), asm.R1, asm.DWord))
 	for i, v := range operands {
 		at := int16(s.operands + 8 + 8*i)
-		kept, unread := p.prefix+p.fresh("kept"), p.prefix+p.fresh("unkept")
+		kept, unread := p.fresh("kept"), p.prefix+p.fresh("unkept")
 		p.step("%s", v.Name)
 		if item := slices.Index(items, v); item >= 0 {
 			l := &p.event.Layout

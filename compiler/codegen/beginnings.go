@@ -134,7 +134,7 @@ func (p *program) seek(w waiting) {
 // several if two beginnings came at the same time. Those that are freed have been
 // replaced, and if replaces is set, the first one is, too.
 func (p *program) takeAll(w waiting, replaces bool) {
-	loop, next, another := p.prefix+p.fresh("entry"), p.prefix+p.fresh("nextentry"), p.prefix+p.fresh("another")
+	loop, next, another := p.fresh("entry"), p.prefix+p.fresh("nextentry"), p.prefix+p.fresh("another")
 	p.step("entries with the key")
 	p.setWord(w.found, -1)
 	p.emit(asm.Mov.Imm(rBase, 0))
@@ -169,7 +169,7 @@ func (p *program) takeAll(w waiting, replaces bool) {
 // takeFree takes a free entry, unless one of the key has been taken, and counts the
 // beginning as open.
 func (p *program) takeFree(w waiting) {
-	loop, next, found, full := p.prefix+p.fresh("entry"), p.prefix+p.fresh("nextentry"), p.prefix+p.fresh("found"), p.prefix+p.fresh("full")
+	loop, next, found, full := p.fresh("entry"), p.prefix+p.fresh("nextentry"), p.prefix+p.fresh("found"), p.prefix+p.fresh("full")
 	p.step("a free entry")
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, w.found, asm.DWord),
@@ -242,7 +242,7 @@ func (p *program) exchange(w waiting, to int32, changed string) {
 		)
 		return
 	}
-	unlock := p.prefix + p.fresh("unlock")
+	unlock := p.fresh("unlock")
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, w.first, asm.DWord),
 		asm.Add.Reg(asm.R1, rBase),

@@ -75,7 +75,7 @@ func (p *program) enterBusy() {
 // returned, and dropped what was kept above it (program.leaveEnded), unless it was
 // not kept itself.
 func (p *program) checkFrame() {
-	other, own := p.prefix+p.fresh("other"), p.prefix+p.fresh("own")
+	other, own := p.fresh("other"), p.prefix+p.fresh("own")
 	p.emit(asm.JNE.Reg(asm.R1, rContext, other))
 	p.label(own)
 	p.later(other, func() {
@@ -120,7 +120,7 @@ func (p *program) notKept() string {
 	if !guarded(p.probe, p.kind) {
 		return p.skipLabel()
 	}
-	label := p.prefix + p.fresh("unkept")
+	label := p.fresh("unkept")
 	p.later(label, func() {
 		p.emit(
 			asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),

@@ -35,6 +35,7 @@ type rig struct {
 	stack  *kernelStack   // stack on which calls are made
 	missed compiler.Kind  // kind whose programs the kernel skips
 
+	ran       int // number of instructions run
 	cancelled map[sessionCall]bool
 	entered   map[string]uint64 // calls by function
 	shownOf   map[*compiler.EventType]uint64
@@ -283,20 +284,22 @@ func (r *rig) runEach(fn *compiler.Function, trampoline, regs uint64, kinds ...c
 			if a.Kind.Trampoline() {
 				r.stacks.program, r.stacks.leaf = int(r.arch.ProgramFrames), false
 			}
+			r.jump = ""
 			if err := r.runProgram(a.Program, ctx); err != nil {
 				return err
 			}
+			if r.jump != "" {
+				require.Equal(r.t, a.JumpMap, r.jump)
+				require.Equal(r.t, place.Jump, r.jumpTo)
+				r.typed.context(fn, a.Kind, ctx)
+				if err := r.runProgram(a.Jumps[r.jumpTo], ctx); err != nil {
+					return err
+				}
+			} else if len(a.Jumps) > 0 {
+				require.NotNil(r.t, place.Probe.Follow, "it does not jump")
+			}
 			if a.Kind == compiler.KprobeSession && !r.atRet && r.result == 1 {
 				r.cancelled[session] = true
-			}
-			if len(a.Jumps) == 0 {
-				continue
-			}
-			require.Equal(r.t, a.JumpMap, r.jump)
-			require.Equal(r.t, place.Jump, r.jumpTo)
-			r.typed.context(fn, a.Kind, ctx)
-			if err := r.runProgram(a.Jumps[r.jumpTo], ctx); err != nil {
-				return err
 			}
 		}
 	}
@@ -308,6 +311,7 @@ func (r *rig) runProgram(name string, ctx uint64) error {
 	if err := r.run(insns, ctx); err != nil {
 		return fmt.Errorf("%w\n%v", err, insns)
 	}
+	r.ran += r.steps
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (p *program) cell(a *compiler.Aggregate, at int, done string) {
 
 // linear loads the bucket of the value in R1.
 func (p *program) linear(a *compiler.Aggregate) {
-	bucket := p.prefix + p.fresh("bucket")
+	bucket := p.fresh("bucket")
 	less, notLess := asm.JLT, asm.JGE
 	if a.Signed() {
 		less, notLess = asm.JSLT, asm.JSGE
@@ -70,7 +70,7 @@ const mostRaces = 128
 // extreme raises the greatest value, or the complement of the least, see
 // [compiler.Extremes], by compare and exchange.
 func (p *program) extreme(a *compiler.Aggregate, at int) {
-	again, end := p.prefix+p.fresh("again"), p.prefix+p.fresh("extreme")
+	again, end := p.fresh("again"), p.prefix+p.fresh("extreme")
 	p.orderly(a)
 	p.move(asm.R4, rOut, at)
 	p.emit(asm.Mov.Imm(asm.R5, 0))

@@ -177,7 +177,7 @@ func (p *chainProgram) complete() {
 	complete := p.limitChain()
 	for i := range p.levels[:p.chain.Level] {
 		l := &p.levels[i]
-		next := p.prefix + p.fresh("level")
+		next := p.fresh("level")
 		p.step("entry of %s", p.chain.Of[i].Func.Name)
 		p.emit(
 			asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*i), asm.DWord),
@@ -201,13 +201,13 @@ func (p *chainProgram) limitChain() (complete string) {
 	if p.opts.Rate == 0 {
 		return ""
 	}
-	complete = p.prefix + p.fresh("complete")
+	complete = p.fresh("complete")
 	l := p.level()
 	ev := l.entry
 	if ev == nil {
 		ev = l.ret
 	}
-	limited := p.prefix + p.fresh("limited")
+	limited := p.fresh("limited")
 	p.of(ev, func() { p.ask(limited) })
 	p.later(limited, func() {
 		p.emit(asm.Mov.Imm(asm.R1, chainLimited), asm.StoreMem(rStash, chainShown, asm.R1, asm.DWord))
@@ -226,7 +226,7 @@ func (p *chainProgram) limitReturn() {
 	if p.opts.Rate == 0 || !p.chain.Last() {
 		return
 	}
-	drop, limited := p.prefix+"drop", p.prefix+p.fresh("limitedreturn")
+	drop, limited := p.prefix+"drop", p.fresh("limitedreturn")
 	if p.level().ret == nil {
 		p.emit(asm.JEq.Imm(asm.R1, chainLimited, drop))
 		return
@@ -242,7 +242,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 		return
 	}
 	p.of(l.entry, func() {
-		written := p.prefix + p.fresh("written")
+		written := p.fresh("written")
 		size := l.entry.Layout.Size
 		p.countMatched()
 		p.reserve(size, p.counted("lost", compiler.CounterLost, written))
@@ -292,7 +292,7 @@ func (p *chainProgram) countReturn() {
 	l := p.level()
 	if l.ret != nil {
 		p.of(l.ret, func() {
-			next := p.prefix + p.fresh("also")
+			next := p.fresh("also")
 			p.count(compiler.CounterFiltered, next)
 			p.label(next)
 		})

@@ -121,7 +121,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 	u.addFirst(probes)
 	u.addRate(opts)
 	u.addRowMap()
-	u.joinLinks()
+	u.joinLinks(opts.Features)
 	u.fixCookies()
 	u.addWatched()
 	u.Collection.Maps[compiler.EventsMap] = &ebpf.MapSpec{Name: compiler.EventsMap, Type: ebpf.RingBuf, MaxEntries: opts.RingBytes}

@@ -117,7 +117,7 @@ func (p *program) addFixed(event int, counter compiler.Counter, n int32) {
 
 // counted returns the label of code that counts and then jumps to next.
 func (p *program) counted(hint string, counter compiler.Counter, next string) string {
-	label, number := p.prefix+p.fresh(hint), p.number
+	label, number := p.fresh(hint), p.number
 	p.later(label, func() {
 		own := p.number
 		p.number = number
@@ -224,7 +224,7 @@ func (p *program) countMatched() {
 	if !p.opts.CountCalls {
 		return
 	}
-	next := p.prefix + p.fresh("matched")
+	next := p.fresh("matched")
 	p.count(compiler.CounterMatched, next)
 	p.label(next)
 }
@@ -238,7 +238,7 @@ func (p *program) countEach(counter compiler.Counter, next string) {
 			p.count(counter, next)
 			break
 		}
-		more := p.prefix + p.fresh("also")
+		more := p.fresh("also")
 		p.count(counter, more)
 		p.label(more)
 	}

@@ -84,7 +84,7 @@ func splitDiffs(conds []compiler.Cond) (others, changed []compiler.Cond) {
 func (p *program) readAgain() {
 	for _, v := range p.probe.Diffs {
 		room, old := p.stash.diffs[v], p.stash.slot(v.Before)
-		known, unread, differs, compared := p.prefix+p.fresh("known"), p.prefix+p.fresh("unread"), p.prefix+p.fresh("differs"), p.prefix+p.fresh("compared")
+		known, unread, differs, compared := p.fresh("known"), p.prefix+p.fresh("unread"), p.prefix+p.fresh("differs"), p.prefix+p.fresh("compared")
 		p.step("%s at return", v.Before.Name)
 		if v.Scalar != nil {
 			p.readScalar(v, false, false, unread)
@@ -142,7 +142,7 @@ func (p *program) differ(a, b, size int, changed string) {
 			)
 		}
 	} else {
-		loop := p.prefix + p.fresh("words")
+		loop := p.fresh("words")
 		p.emit(asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R5, int32(words)))
 		p.label(loop)
 		p.emit(

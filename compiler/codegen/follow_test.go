@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +35,8 @@ func newObjectsTarget(t testing.TB, f compiler.Features) *compiler.Target {
 	more = append(more,
 		fn("merge", void, param("to", ptr(compilertest.Buf)), param("from", ptr(compilertest.Buf))),
 		fn("copy", ptr(compilertest.Buf), param("n", compilertest.Int), param("from", ptr(compilertest.Buf))),
+		fn("later", void, param("a", compilertest.Int), param("b", compilertest.Int), param("c", compilertest.Int), param("d", compilertest.Int), param("buf", ptr(compilertest.Buf))),
+		fn("double", ptr(compilertest.Buf), param("of", ptr(compilertest.Buf))),
 		fn("vfs_open", compilertest.Int, param("f", ptr(file))),
 		fn("vfs_fsync", compilertest.Int, param("file", ptr(file))),
 		fn("__fput", void, param("file", ptr(file))))
@@ -51,6 +52,8 @@ ffffffff81003100 T vfs_open
 ffffffff81003080 T copy
 ffffffff81003200 T vfs_fsync
 ffffffff81003300 T __fput
+ffffffff81003400 T later
+ffffffff81003500 T double
 `), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
@@ -287,22 +290,64 @@ func TestFollowJoins(t *testing.T) {
 	})
 }
 
+// Objects and other addresses are in the same bucket: each is told from the others, and
+// is there until its own end.
+func TestFollowSharedBucket(t *testing.T) {
+	spanEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newFollowRig(t, f, "send(buf)", resolve.Following{})
+		const apart = (compiler.BucketMask + 4) << compiler.BucketShift
+		address := func(i int) uint64 { return someObject + uint64(i)*apart }
+		read := func(i int) { r.do(call{fn: "read", args: []uint64{address(i), 2, 3, 4}}) }
+		late := func(i int) { r.do(call{fn: "late7", args: []uint64{address(0), address(1), 0, address(i)}}) }
+		end := func(i int) { r.do(call{fn: "kfree", args: []uint64{someCode, address(i)}}) }
+		for i := range 3 {
+			r.do(call{fn: "send", args: []uint64{0, address(i)}})
+		}
+		require.Len(t, r.seenObjects(), 3)
+		for i := range 4 {
+			read(i)
+			late(i)
+		}
+		require.Equal(t, []string{"1 read buf", "1 late7 buf", "2 read buf", "2 late7 buf", "3 read buf", "3 late7 buf"}, r.seenObjects())
+		end(1)
+		end(1)
+		end(3)
+		require.Len(t, r.seenObjects(), 1)
+		for i := range 4 {
+			read(i)
+			late(i)
+		}
+		require.Equal(t, []string{"1 read buf", "1 late7 buf", "3 read buf", "3 late7 buf"}, r.seenObjects())
+		end(0)
+		end(2)
+		objects, err := r.at(r.arrays[compiler.ObjectsMap], compiler.ObjectsSize)
+		require.NoError(t, err)
+		require.Equal(t, make([]byte, compiler.BucketMask+4), objects[compiler.ObjectBuckets:])
+	})
+}
+
 // TestFollowLinks verifies that there is a link for each of the first arguments that an
-// object can be, where it ends, too, and one for all the rest.
+// object can be, where it ends, too, and one for the later ones. The function at which
+// objects start has its own.
 func TestFollowLinks(t *testing.T) {
+	late := "several: late0 late1 late2 late3 late4 late5 late6 late7 late8 late9 later"
 	for _, tc := range []struct {
-		spec string
-		also []string
-		want []string
+		features compiler.Features
+		spec     string
+		also     []string
+		want     []string
 	}{
-		{"send(buf)", []string{"copy"}, []string{
-			"2 in 0: free merge read", "2 in 1: copy merge", "4 in 1: copy",
-			"several: copy late0 late1 late2 late3 late4 late5 late6 late7 late8 late9 send",
+		{compilertest.WithMulti, "send(buf)", []string{"copy"}, []string{
+			"1 in 1: send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy",
+			strings.Replace(late, "late0", "copy late0", 1),
 		}},
-		{"vfs_open(f)", nil, []string{"1 in 0: vfs_open", "2 in 0: __fput vfs_fsync"}},
+		{compilertest.WithSession, "send(buf)", []string{"copy"}, []string{
+			"1 in 1: send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy", late,
+		}},
+		{compilertest.WithMulti, "vfs_open(f)", nil, []string{"1 in 0: vfs_open", "2 in 0: __fput vfs_fsync"}},
 	} {
 		var links []string
-		for _, a := range newFollowRig(t, compilertest.WithMulti, tc.spec, resolve.Following{Also: tc.also}).unit.Attachments {
+		for _, a := range newFollowRig(t, tc.features, tc.spec, resolve.Following{Also: tc.also}).unit.Attachments {
 			if !a.Kind.Multi() {
 				continue
 			}
@@ -321,21 +366,35 @@ func TestFollowLinks(t *testing.T) {
 	}
 }
 
-// TestFollowCost verifies what a call with another object costs: at most 40
-// instructions more than an empty program.
+// TestFollowCost verifies what a call with other objects than those that are followed
+// costs, whichever argument they are: at most 40 instructions more than an empty program
+// for each link.
 func TestFollowCost(t *testing.T) {
-	r := newFollowRig(t, compilertest.WithMulti, "send(buf)", resolve.Following{})
-	const empty = 2
-	for _, a := range r.unit.Attachments {
-		if a.Places[0].Probe.Follow.Role != compiler.Meets || len(a.Jumps) > 0 {
-			continue
-		}
-		insns, passed := r.unit.Collection.Programs[a.Program].Instructions, 0
-		for _, in := range insns { // no jump is taken until the exit
-			if passed++; in.OpCode.JumpOp() == asm.Exit {
-				break
+	for name, f := range map[string]compiler.Features{"multi": compilertest.WithMulti, "session": compilertest.WithSession} {
+		t.Run(name, func(t *testing.T) {
+			r := newFollowRig(t, f, "send(buf)", resolve.Following{Also: []string{"copy", "double"}})
+			r.do(call{fn: "send", args: []uint64{0, someObject}})
+			r.do(call{fn: "copy", args: []uint64{9, someObject}, result: []uint64{someObject + 256}})
+			require.Equal(t, []string{"1 send buf", "1 copy from", "2 copy from buf=18446612682375452160"}, r.seenObjects())
+			for i := range compiler.MostObjects - 2 {
+				r.do(call{fn: "send", args: []uint64{0, someObject + uint64(i+2)*256}})
 			}
-		}
-		require.Less(t, passed-empty, 40, a.Program)
+			require.Len(t, r.seenObjects(), compiler.MostObjects-2)
+			const empty, other = 2, someObject - 256
+			for fn, links := range map[string]int{"read": 1, "merge": 2, "late7": 1, "copy": 2, "double": 2} {
+				r.ran = 0
+				leave := r.enter(call{fn: fn, args: []uint64{other, other, other, other}[:r.function(fn).Words()], result: []uint64{other}})
+				require.NotZero(t, r.ran)
+				require.LessOrEqual(t, r.ran, links*(40+empty), fn)
+				if f.SessionIsReturn != 0 {
+					r.ran = 0
+					leave()
+					require.Zero(t, r.ran, fn)
+				}
+			}
+		})
 	}
 }
+
+// someObject is the address of an object.
+const someObject = 0xffff_8880_1234_5600

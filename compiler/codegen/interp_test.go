@@ -316,6 +316,9 @@ func (m *machine) atomic(in *instruction, v, old uint64) (uint64, error) {
 }
 
 func (m *machine) call(fn asm.BuiltinFunc) error {
+	if !m.set[asm.R1] && !withoutArguments[fn] {
+		return fmt.Errorf("%v is called, and %v is not set", fn, asm.R1)
+	}
 	r0, err := m.helper(fn)
 	if m.narrow && int64(r0) < 0 && int64(r0) > -4096 {
 		r0 = uint64(uint32(r0))
@@ -324,6 +327,12 @@ func (m *machine) call(fn asm.BuiltinFunc) error {
 	m.clobber()
 	m.set[0] = fn != asm.FnRingbufSubmit && fn != asm.FnRingbufDiscard // they return no value
 	return err
+}
+
+// withoutArguments lists the helpers that have none.
+var withoutArguments = map[asm.BuiltinFunc]bool{
+	asm.FnKtimeGetNs: true, asm.FnGetSmpProcessorId: true, asm.FnGetCurrentPidTgid: true, asm.FnGetCurrentUidGid: true,
+	asm.FnGetCurrentTask: true, asm.FnGetCurrentTaskBtf: true, asm.FnGetCurrentCgroupId: true,
 }
 
 // clobber overwrites the argument registers, as calls do.

@@ -38,7 +38,7 @@ func (p *program) jumpOwn(own string) {
 		p.emit(asm.JEq.Imm(asm.R0, int32(p.opts.Self), own))
 		return
 	}
-	inside, other := p.prefix+p.fresh("inside"), p.prefix+p.fresh("other")
+	inside, other := p.fresh("inside"), p.prefix+p.fresh("other")
 	p.emit(asm.JEq.Imm(asm.R0, int32(p.opts.Self), inside))
 	p.label(other)
 	p.later(inside, func() {

@@ -22,14 +22,17 @@ const cookieJump = 48
 // joint is a link of several programs under construction.
 type joint struct {
 	compiler.Attachment
-	byAddr bool            // whether the addresses of all places are known
-	has    map[string]bool // the places: a link can have each only once
+	byAddr  bool            // whether the addresses of all places are known
+	has     map[string]bool // the places: a link can have each only once
+	objects bool            // whether its programs only look at calls with objects that are followed
+	words   []int16         // the registers in which these are
 }
 
 // joinLinks lets attachments of probes that are joined share links. The program
 // of such a link finds the function in a list of the addresses, and jumps to the
-// function's program.
-func (u *generator) joinLinks() {
+// function's program. Before, where all programs want objects that are followed, it
+// leaves unless one may be in their registers.
+func (u *generator) joinLinks(f compiler.Features) {
 	var joints []*joint
 	of := map[int]*joint{} // by the index of the attachment
 	for i, a := range u.Attachments {
@@ -39,7 +42,8 @@ func (u *generator) joinLinks() {
 		at := slices.IndexFunc(joints, func(j *joint) bool { return j.takes(a) })
 		if at < 0 {
 			at = len(joints)
-			joints = append(joints, &joint{Attachment: compiler.Attachment{Kind: a.Kind}, byAddr: knows(a.Places), has: map[string]bool{}})
+			_, objects := objectWord(a.Places[0].Probe, a.Kind)
+			joints = append(joints, &joint{Attachment: compiler.Attachment{Kind: a.Kind}, byAddr: knows(a.Places), objects: objects, has: map[string]bool{}})
 		}
 		joints[at].add(a)
 		of[i] = joints[at]
@@ -52,7 +56,7 @@ func (u *generator) joinLinks() {
 			attachments = append(attachments, a)
 		case !done[j]:
 			done[j] = true
-			attachments = append(attachments, u.addJoint(j, len(done)))
+			attachments = append(attachments, u.addJoint(j, len(done), f))
 		}
 	}
 	u.Attachments = attachments
@@ -74,7 +78,8 @@ func placeKey(symbol string, addr uint64) string {
 
 // takes reports whether the link can have the places of an attachment, too.
 func (j *joint) takes(a compiler.Attachment) bool {
-	return j.Kind == a.Kind && j.byAddr == knows(a.Places) && len(j.Places)+len(a.Places) <= mostJoined &&
+	_, objects := objectWord(a.Places[0].Probe, a.Kind)
+	return j.Kind == a.Kind && j.byAddr == knows(a.Places) && j.objects == objects && len(j.Places)+len(a.Places) <= mostJoined &&
 		!slices.ContainsFunc(a.Places, func(p compiler.Place) bool { return j.has[placeKey(p.Symbol, p.Addr)] })
 }
 
@@ -88,11 +93,28 @@ func (j *joint) add(a compiler.Attachment) {
 		j.Places = append(j.Places, p)
 	}
 	j.Jumps = append(j.Jumps, a.Program)
+	if word, ok := objectWord(a.Places[0].Probe, a.Kind); ok && !slices.Contains(j.words, word) {
+		j.words = append(j.words, word)
+	}
+}
+
+// objectWord returns the register of the argument for which the programs of a probe look
+// among the objects that are followed, if they do nothing without one at entry. It is not
+// inlined: it has three callers.
+//
+//go:noinline
+func objectWord(p *compiler.Probe, kind compiler.Kind) (word int16, ok bool) {
+	f := p.Follow
+	if f == nil || f.Role == compiler.Starts || kind == compiler.KretprobeMulti {
+		return 0, false
+	}
+	word = f.Object.Base.Param.Words[0].Reg
+	return word, word >= 0
 }
 
 // addJoint adds the program and the map of a link of several programs, and
 // returns the attachment.
-func (u *generator) addJoint(j *joint, number int) compiler.Attachment {
+func (u *generator) addJoint(j *joint, number int, f compiler.Features) compiler.Attachment {
 	j.Program, j.JumpMap = fmt.Sprintf("%s of all (link %d)", j.Kind, number), fmt.Sprintf("jumps_%d", number)
 	u.Collection.Maps[j.JumpMap] = &ebpf.MapSpec{
 		Name: j.JumpMap, Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: uint32(len(j.Jumps)),
@@ -100,6 +122,9 @@ func (u *generator) addJoint(j *joint, number int) compiler.Attachment {
 	c := &code{}
 	c.step("%s of %d functions", j.Kind, len(j.Places))
 	c.emit(asm.Mov.Reg(rContext, asm.R1))
+	if j.objects {
+		j.leaveOthers(c, f)
+	}
 	if j.byAddr {
 		c.step("the function's address")
 		c.emit(asm.FnGetFuncIp.Call())
@@ -113,10 +138,39 @@ func (u *generator) addJoint(j *joint, number int) compiler.Attachment {
 	c.emit(asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, j.JumpMap), asm.FnTailCall.Call())
 	c.step("it is not there")
 	c.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
+	c.finish()
 	u.Collection.Programs[j.Program] = &ebpf.ProgramSpec{
 		Name: "jump", Type: ebpf.Kprobe, AttachType: attachTypes[j.Kind], Instructions: c.insns, License: license,
 	}
 	return j.Attachment
+}
+
+// leaveOthers leaves unless an object is in the bucket of one of the words. The return
+// side of a session runs after calls that had one, and then its registers are others.
+func (j *joint) leaveOthers(c *code, f compiler.Features) {
+	const search, other = "search", "other"
+	if j.Kind == compiler.KprobeSession {
+		c.isReturn(f, search)
+	}
+	c.step("may an argument be followed?")
+	c.loadObjects(asm.R2)
+	c.emit(asm.Mov.Imm(asm.R4, 0))
+	for _, word := range j.words {
+		c.emit(asm.LoadMem(asm.R3, rContext, word, asm.DWord))
+		c.objectBucket(asm.R3)
+		c.emit(asm.LoadMem(asm.R3, asm.R3, compiler.ObjectBuckets, asm.Word), asm.Or.Reg(asm.R4, asm.R3))
+	}
+	c.emit(asm.JEq.Imm(asm.R4, 0, other))
+	c.later(other, func() {
+		c.step("another object")
+		result := int32(0)
+		if j.Kind == compiler.KprobeSession && !f.CancelRepeats {
+			result = 1 // the return of this call is not wanted
+		}
+		c.emit(asm.Mov.Imm(asm.R0, result), asm.Return())
+	})
+	c.label(search)
+	c.emit(asm.Mov.Reg(asm.R1, rContext)) // for the helper that finds the function
 }
 
 // stretch is a range of addresses, up to the next one's, in which all functions

@@ -97,7 +97,7 @@ func calls(insns asm.Instructions, fn asm.BuiltinFunc) bool {
 // Two names of one address are one place.
 func TestJointHasAddressOnce(t *testing.T) {
 	at := func(symbol string, addr uint64) compiler.Attachment {
-		return compiler.Attachment{Kind: compiler.KprobeMulti, Places: []compiler.Place{{Symbol: symbol, Addr: addr}}}
+		return compiler.Attachment{Kind: compiler.KprobeMulti, Places: []compiler.Place{{Probe: &compiler.Probe{}, Symbol: symbol, Addr: addr}}}
 	}
 	j := &joint{Attachment: compiler.Attachment{Kind: compiler.KprobeMulti}, byAddr: true, has: map[string]bool{}}
 	j.add(at("read", 0xffffffff81000100))

@@ -66,7 +66,7 @@ func (p *program) keepFirst(done string) {
 		p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word), mapPtr(asm.R1, compiler.FirstMap))
 		p.move(asm.R2, asm.RFP, spKey)
 		p.move(asm.R3, asm.RFP, p.first)
-		inserted := p.prefix + p.fresh("inserted")
+		inserted := p.fresh("inserted")
 		p.emit(
 			asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)),
 			asm.FnMapUpdateElem.Call(),
@@ -88,7 +88,7 @@ func (p *program) firstNumber() {
 		return
 	}
 	p.step("%s", v.Name)
-	unread := p.prefix + p.fresh("unread")
+	unread := p.fresh("unread")
 	p.number64(v, unread)
 	p.emit(
 		asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstValue), asm.R1, asm.DWord),
@@ -165,7 +165,7 @@ const cookieElement = 32
 // countedIn returns the label of code that adds one to a counter of the probe's
 // element and jumps to done.
 func (p *program) countedIn(name, hint string, counter int, done string) string {
-	label := p.prefix + p.fresh(hint)
+	label := p.fresh(hint)
 	p.later(label, func() {
 		p.step("count it as %s", hint)
 		p.elementAt(name, done)

@@ -36,7 +36,7 @@ func (p *program) conds(conds []compiler.Cond) {
 	rejected := p.reject()
 	no := rejected
 	if p.mixed {
-		no = p.prefix + p.fresh("no")
+		no = p.fresh("no")
 		p.later(no, func() {
 			p.step("rejected; by a fault?")
 			p.emit(
@@ -54,7 +54,7 @@ func (p *program) conds(conds []compiler.Cond) {
 // countedUnreadable returns the label of code that counts a fault and rejects
 // the call. It does not count a call that was rejected at entry.
 func (p *program) countedUnreadable() string {
-	label := p.prefix + p.fresh("unreadable")
+	label := p.fresh("unreadable")
 	if p.stash == nil || p.found {
 		p.later(label, func() {
 			p.leaveSelf()
@@ -97,12 +97,12 @@ func (p *program) branch(t compiler.Cond, to outcome) {
 // anyOf evaluates the conditions one after the other. It notes a fault in one, which
 // counts if none of the others holds.
 func (p *program) anyOf(conds compiler.AnyOf, to outcome) {
-	yes := p.prefix + p.fresh("yes")
+	yes := p.fresh("yes")
 	for i, t := range conds {
 		last := i == len(conds)-1
 		next := outcome{no: to.no, unread: to.unread}
 		if !last {
-			next.no = p.prefix + p.fresh("or")
+			next.no = p.fresh("or")
 			next.unread = p.noted(next.no)
 		}
 		p.branch(t, next)
@@ -116,7 +116,7 @@ func (p *program) anyOf(conds compiler.AnyOf, to outcome) {
 
 // noted returns the label of code that notes a fault and jumps to next.
 func (p *program) noted(next string) string {
-	label := p.prefix + p.fresh("fault")
+	label := p.fresh("fault")
 	p.later(label, func() {
 		p.setWord(spFault, 1)
 		p.emit(asm.Ja.Label(next))
@@ -263,7 +263,7 @@ func inverse(pr *compiler.Predicate) asm.JumpOp {
 // jumpRanges continues if the number in R1 satisfies the predicate's ranges,
 // and otherwise jumps to no.
 func (p *program) jumpRanges(pred *compiler.Predicate, no string) {
-	yes := p.prefix + p.fresh("in")
+	yes := p.fresh("in")
 	if pred.Not {
 		p.searchRanges(pred.Ranges, no, yes)
 	} else {
@@ -282,7 +282,7 @@ func (p *program) searchRanges(ranges []compiler.Range, in, out string) {
 		return
 	}
 	half := len(ranges) / 2
-	upper := p.prefix + p.fresh("upper")
+	upper := p.fresh("upper")
 	p.jump(asm.JGE, asm.R1, ranges[half].Low, upper)
 	p.searchRanges(ranges[:half], in, out)
 	p.label(upper)
@@ -297,7 +297,7 @@ func (p *program) setOutcomes() {
 	p.step("outcomes of tests for the return")
 	p.setWord(spFlags, 0)
 	for _, f := range p.probe.Outcomes {
-		no := p.prefix + p.fresh("unset")
+		no := p.fresh("unset")
 		p.branch(f.Cond, outcome{no: no, unread: p.noted(no)})
 		p.emit(
 			asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord),

@@ -43,7 +43,7 @@ func (p *program) limit(write func()) {
 		write()
 		return
 	}
-	limited, done := p.prefix+p.fresh("limited"), p.prefix+p.fresh("done")
+	limited, done := p.fresh("limited"), p.prefix+p.fresh("done")
 	p.ask(limited)
 	write()
 	p.label(done)
@@ -100,7 +100,7 @@ func (p *program) secondWord(missing string) {
 // askAtomically asks in the word at rOut. The second in rBase begins if the word has an
 // earlier one.
 func (p *program) askAtomically(limited string) {
-	again, begun, add, late := p.prefix+p.fresh("again"), p.prefix+p.fresh("begun"), p.prefix+p.fresh("ask"), p.prefix+p.fresh("late")
+	again, begun, add, late := p.fresh("again"), p.prefix+p.fresh("begun"), p.prefix+p.fresh("ask"), p.prefix+p.fresh("late")
 	p.emit(asm.Mov.Imm(asm.R3, rateTries))
 	p.label(again)
 	p.emit(asm.LoadMem(asm.R0, rOut, 0, asm.DWord))
@@ -126,7 +126,7 @@ func (p *program) askAtomically(limited string) {
 
 // askLocked asks in the word at rOut while no other program does.
 func (p *program) askLocked(limited string) {
-	lock, locked, begun, full := p.prefix+p.fresh("lock"), p.prefix+p.fresh("locked"), p.prefix+p.fresh("begun"), p.prefix+p.fresh("full")
+	lock, locked, begun, full := p.fresh("lock"), p.prefix+p.fresh("locked"), p.prefix+p.fresh("begun"), p.prefix+p.fresh("full")
 	p.emit(asm.LoadMem(asm.R0, rOut, 0, asm.DWord))
 	p.secondOf(asm.R1, asm.R0)
 	p.emit(asm.JLT.Reg(asm.R1, rBase, lock))

@@ -86,7 +86,7 @@ func (p *program) present() {
 // writeRow puts the record together and writes it to the file that is being read. As
 // in a ring buffer, it is as long as its strings need.
 func (p *program) writeRow(items []*compiler.Value) {
-	written := p.prefix + p.fresh("written")
+	written := p.fresh("written")
 	fixed, strings := p.splitStrings(items)
 	p.step("the row")
 	p.emit(
@@ -107,7 +107,7 @@ func (p *program) writeRow(items []*compiler.Value) {
 func (p *program) rowStrings(strings []*compiler.Value, forms []int, written string) {
 	p.form = form{room: forms[0]}
 	if len(forms) > 1 {
-		p.form.longer = p.prefix + p.fresh("longer")
+		p.form.longer = p.fresh("longer")
 		p.later(p.form.longer, func() {
 			for _, v := range strings {
 				p.markFault(slices.Index(p.event.Items, v), compiler.NoFault)
@@ -136,7 +136,7 @@ func (p *program) submitRow(size int, written string) {
 		asm.Mov.Imm(asm.R3, int32(length+size)),
 		asm.FnSeqWrite.Call(),
 	)
-	again := p.prefix + p.fresh("again")
+	again := p.fresh("again")
 	if p.probe.Func.LastAgain {
 		p.emit(asm.JNE.Imm(asm.R0, 0, again))
 		p.later(again, func() {

@@ -55,20 +55,20 @@ func (p *program) addToSum(signed bool) {
 // is skipped and counted as missed. So only one program at a time changes each
 // of the extremes.
 func (p *program) extremes(at int, signed bool) {
-	end := p.prefix + p.fresh("extremes")
+	end := p.fresh("extremes")
 	p.emit(asm.Mov.Reg(asm.R2, rSample))
 	if signed {
 		p.emit(asm.LoadImm(asm.R1, -1<<63, asm.DWord), asm.Xor.Reg(asm.R2, asm.R1))
 	}
 	p.emit(asm.Mov.Reg(asm.R3, asm.R2), asm.Xor.Imm(asm.R3, -1))
-	inUse := p.prefix + p.fresh("nested")
+	inUse := p.fresh("nested")
 	p.extremesAt(at, inUse)
 	p.label(end)
 	p.later(inUse, func() {
 		for i := 1; i < compiler.Nesting; i++ {
 			next := end
 			if i < compiler.Nesting-1 {
-				next = p.prefix + p.fresh("nested")
+				next = p.fresh("nested")
 			}
 			p.step("a program on this CPU was interrupted here")
 			p.extremesAt(at+i*compiler.ExtremesSize, next)
@@ -83,7 +83,7 @@ func (p *program) extremes(at int, signed bool) {
 // extremesAt changes one of the extremes at R0 unless it is in use. R2 has the
 // value, R3 its complement.
 func (p *program) extremesAt(at int, inUse string) {
-	less, more := p.prefix+p.fresh("less"), p.prefix+p.fresh("more")
+	less, more := p.fresh("less"), p.prefix+p.fresh("more")
 	busy, most, notLeast := int16(at+compiler.ExtremesBusy), int16(at+compiler.ExtremesMost), int16(at+compiler.ExtremesNotLeast)
 	p.emit(
 		asm.LoadMem(asm.R1, asm.R0, busy, asm.DWord),
@@ -110,7 +110,7 @@ func (p *program) extremesAt(at int, inUse string) {
 func (p *program) addToHistogram(signed bool, stepBits int32, negative int, done string) {
 	p.emit(asm.Mov.Reg(asm.R1, rSample))
 	if signed {
-		positive := p.prefix + p.fresh("positive")
+		positive := p.fresh("positive")
 		p.emit(
 			asm.JSGE.Imm(asm.R1, 0, positive),
 			asm.Mov.Imm(asm.R1, 0),
@@ -121,7 +121,7 @@ func (p *program) addToHistogram(signed bool, stepBits int32, negative int, done
 	}
 	p.emit(asm.Mov.Imm(asm.R2, 0)) // by how many bits the value is shifted right
 	for by := int32(32); by > 0; by /= 2 {
-		small := p.prefix + p.fresh("small")
+		small := p.fresh("small")
 		p.emit(
 			asm.Mov.Reg(asm.R3, asm.R1),
 			asm.RSh.Imm(asm.R3, by+stepBits),

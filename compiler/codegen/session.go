@@ -11,22 +11,27 @@ import (
 
 // session generates the program of a kprobe.session, which runs at entry and at
 // return.
-func session(c *code, p *compiler.Probe, isReturn int64, entry, ret func(*code)) {
+func session(c *code, p *compiler.Probe, entry, ret func(*code)) {
 	c.step("%s %s", compiler.KprobeSession, p.Func.Name)
-	c.emit(
-		asm.Mov.Reg(rContext, asm.R1),
-		// bpf_session_is_return() has no argument up to 6.18, later it gets
-		// ctx.
-		asm.Instruction{
-			OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: isReturn,
-		},
-		asm.And.Imm(asm.R0, 0xff), // the result is a bool
-	)
+	c.emit(asm.Mov.Reg(rContext, asm.R1))
 	const atReturn = "return"
-	c.emit(asm.JNE.Imm(asm.R0, 0, atReturn))
+	c.isReturn(p.Features, atReturn)
 	half(c, entry)
 	c.label(atReturn)
 	half(c, ret)
+}
+
+// isReturn goes to next on the return side of a session.
+func (c *code) isReturn(f compiler.Features, next string) {
+	c.emit(
+		// bpf_session_is_return() has no argument up to 6.18, later it gets
+		// ctx.
+		asm.Instruction{
+			OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: int64(f.SessionIsReturn),
+		},
+		asm.And.Imm(asm.R0, 0xff), // the result is a bool
+		asm.JNE.Imm(asm.R0, 0, next),
+	)
 }
 
 // half generates one side of a session, or an exit if side is nil.

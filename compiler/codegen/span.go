@@ -207,7 +207,7 @@ func (p *program) numberStacks() {
 			continue
 		}
 		p.step("number of %s", v.Name)
-		none, numbered := p.prefix+p.fresh("nonumber"), p.prefix+p.fresh("numbered")
+		none, numbered := p.fresh("nonumber"), p.prefix+p.fresh("numbered")
 		p.stackNumber(rOut, at, none)
 		p.label(numbered)
 		p.later(none, func() {

@@ -139,7 +139,7 @@ func (p *program) recall(s *stash) {
 	p.step("what was kept of this call")
 	missing := p.exitLabel()
 	if len(p.probe.EntryConds) == 0 && p.probe.Follow == nil {
-		missing = p.prefix + p.fresh("unpaired")
+		missing = p.fresh("unpaired")
 		p.later(missing, func() {
 			p.leaveOwn(p.exitLabel()) // ksnoop's own calls are not kept
 			p.count(compiler.CounterUnpaired, p.exitLabel())

@@ -50,7 +50,7 @@ func (p *program) forms() []int {
 // once it is read. So the record is reserved for short strings; if one is longer,
 // another record gets what has been written, and strings that are read again.
 func (p *program) record(items []*compiler.Value, head func()) {
-	written := p.prefix + p.fresh("written")
+	written := p.fresh("written")
 	lost := p.counted("lost", compiler.CounterLost, written)
 	l := &p.event.Layout
 	fixed, strings := p.splitStrings(items)
@@ -61,7 +61,7 @@ func (p *program) record(items []*compiler.Value, head func()) {
 	p.origin = 0
 	head()
 	p.capture(fixed)
-	submit := p.prefix + p.fresh("submit")
+	submit := p.fresh("submit")
 	p.captureStrings(strings, forms, submit, lost)
 	if len(forms) > 1 {
 		p.label(submit)
@@ -88,7 +88,7 @@ func (p *program) splitStrings(items []*compiler.Value) (fixed, strings []*compi
 func (p *program) captureStrings(strings []*compiler.Value, forms []int, submit, lost string) {
 	p.form = form{room: forms[0]}
 	if len(forms) > 1 {
-		p.form.longer = p.prefix + p.fresh("longer")
+		p.form.longer = p.fresh("longer")
 		event, number, later := p.event, p.number, p.form.longer
 		p.later(later, func() {
 			p.event, p.number, p.origin = event, number, 0
@@ -108,7 +108,7 @@ func (p *program) captureStrings(strings []*compiler.Value, forms []int, submit,
 // there is none in the ring buffer, the event is lost.
 func (p *program) lengthen(room int, lost string) {
 	l := &p.event.Layout
-	full := p.prefix + p.fresh("noroom")
+	full := p.fresh("noroom")
 	p.emit(asm.Mov.Reg(rBase, rOut))
 	p.reserve(l.SizeFor(room), full)
 	p.emit(

@@ -199,7 +199,7 @@ func (p *program) row(unread, done string) {
 		p.keyPart(v, p.key+l.Key[i], end-l.Key[i], unread, full)
 	}
 	p.step("its row")
-	first, found := p.prefix+p.fresh("first"), p.prefix+p.fresh("row")
+	first, found := p.fresh("first"), p.prefix+p.fresh("row")
 	p.lookup(l.Map, p.key, first)
 	p.label(found)
 	p.later(first, func() {
@@ -300,7 +300,7 @@ func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) 
 // endText clears what is behind the NUL of an array of characters on the stack.
 func (p *program) endText(at, size int) {
 	for i := 1; i < size; i++ {
-		goesOn := p.prefix + p.fresh("goeson")
+		goesOn := p.fresh("goeson")
 		p.emit(
 			asm.LoadMem(asm.R1, asm.RFP, int16(at+i-1), asm.Byte),
 			asm.JNE.Imm(asm.R1, 0, goesOn),
@@ -313,7 +313,7 @@ func (p *program) endText(at, size int) {
 // lastOfKey copies the last character of an array of so many characters at rStash, if
 // it has no NUL: a string of this size has been read, whose length with a NUL is in R0.
 func (p *program) lastOfKey(at, size, from int) {
-	shorter := p.prefix + p.fresh("shorter")
+	shorter := p.fresh("shorter")
 	p.emit(
 		asm.JNE.Imm(asm.R0, int32(size), shorter),
 		asm.LoadMem(asm.R1, rStash, int16(from+size-1), asm.Byte),

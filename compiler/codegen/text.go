@@ -32,7 +32,7 @@ func (p *program) textLeaf(l *compiler.Leaf, to outcome) {
 	}
 	other := to.no
 	if l.Pred.Op == spec.Ne {
-		other = p.prefix + p.fresh("other")
+		other = p.fresh("other")
 	}
 	p.compareText(l.Value, l.Pred.Pattern.Text, other, to.unread)
 	if l.Pred.Op == spec.Ne {
@@ -119,11 +119,11 @@ const rState = rOut
 // matching at once, so that the time does not depend on the pattern.
 func (p *program) matchGlob(l *compiler.Leaf, to outcome) {
 	v, glob := l.Value, l.Pred.Pattern
-	yes, no := p.prefix+p.fresh("match"), to.no
+	yes, no := p.fresh("match"), to.no
 	if l.Pred.Not {
 		yes, no = no, yes
 	}
-	ended := p.prefix + p.fresh("ended")
+	ended := p.fresh("ended")
 	if v.Text != compiler.NoText {
 		p.textPointer(v, to.unread)
 	}
@@ -183,7 +183,7 @@ func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, u
 
 // globLoop matches the characters in the buffer, up to a NUL.
 func (p *program) globLoop(glob *compiler.Pattern, size int, ended string) {
-	next := p.prefix + p.fresh("char")
+	next := p.fresh("char")
 	p.move(asm.R4, asm.RFP, p.buffer)
 	p.emit(asm.Mov.Imm(asm.R0, 0))
 	p.label(next)

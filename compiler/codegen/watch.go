@@ -91,12 +91,12 @@ func (p *program) readWatched() {
 // another object's now.
 func (p *program) checkLive() {
 	p.followed = int16(p.room(compiler.ObjectPart))
-	live := p.prefix + p.fresh("live")
+	live := p.fresh("live")
 	p.emit(
 		asm.LoadMem(asm.R1, rBase, compiler.WatchedObject, asm.DWord),
 		asm.JEq.Imm(asm.R1, 0, p.outLabel()),
 	)
-	p.compareObjects(live)
+	p.compareObjects(live, p.outLabel())
 	p.emit(asm.Ja.Label(p.outLabel()))
 	p.label(live)
 	p.emit(
@@ -114,7 +114,7 @@ func (p *program) keepLast() {
 		if w.Finder == nil {
 			continue
 		}
-		other := p.prefix + p.fresh("otherslot")
+		other := p.fresh("otherslot")
 		p.step("the last value of %s", probe.Func.Name)
 		p.emit(
 			watchedWord(rBase, uint32(w.Slot*compiler.WatchedSize)),
@@ -179,7 +179,7 @@ const reserveTries = 256
 
 // reserveAgain allocates a record, in R0, and tries again if there is none.
 func (p *program) reserveAgain(size int, full string) {
-	again, reserved := p.prefix+p.fresh("again"), p.prefix+p.fresh("reserved")
+	again, reserved := p.fresh("again"), p.prefix+p.fresh("reserved")
 	p.emit(asm.Mov.Imm(rBase, reserveTries))
 	p.label(again)
 	p.emit(

@@ -67,6 +67,9 @@ func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd c
 	if n := len(p.Operands); n > mostOperands {
 		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
 	}
+	if p.Follow != nil && p.Follow.Role == compiler.Joins && force == compiler.KprobeMulti && f.SessionIsReturn != 0 {
+		force = compiler.KprobeSession // no return side runs for calls with other objects
+	}
 	attach, err := chooseAttach(p, f, force, crowd)
 	if err != nil {
 		return err
@@ -85,13 +88,12 @@ func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd c
 
 // mostOwnLinks is the number of the first arguments for which the functions that get a
 // followed object have links of their own.
-const mostOwnLinks = 3
+const mostOwnLinks = 2
 
 // ownLink reports whether the functions that get an object as this argument have a link
-// of their own even where there are many: they are called with other objects all the
-// time, and to find the function's program takes longer than to compare the object. Few
-// functions get it as a later argument, and each link takes some 14 million instructions
-// to attach.
+// of their own even where there are many: there a call with another object costs least.
+// Few functions get it as a later argument. They share a link, which looks at all of these,
+// as each link takes some 14 million instructions to attach.
 func ownLink(p *compiler.Probe) bool {
 	f := p.Follow
 	return f != nil && (f.Role == compiler.Meets || f.Role == compiler.Ends) && f.Object.Base.Param.Words[0].Slot < mostOwnLinks
