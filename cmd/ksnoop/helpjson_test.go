@@ -139,8 +139,8 @@ func TestErrorFormat(t *testing.T) {
 	require.NoError(t, os.WriteFile(probes, []byte("ksnoop-probes 1\nsuite a\nassrt a vfs_read never\n"), 0o600))
 	for _, tc := range []struct{ line, want string }{
 		{"--errors|json|vfs_read(count ==)", `{"type":"error","version":1,"status":2,"message":"a constant is missing after '=='","spec":"vfs_read(count ==)","start":17,"end":18}`},
-		{"compile|vfs_read|-Q|--errors=json", `{"type":"error","version":1,"status":2,"message":"compile has no option -Q: ksnoop compile --help lists them"}`},
-		{"--errors|json|help|trcae", `{"type":"error","version":1,"status":2,"message":"there is no command trcae: did you mean 'ksnoop help trace'?"}`},
+		{"compile|vfs_read|-Q|--errors=json", `{"type":"error","version":1,"status":2,"message":"compile has no option -Q","hint":"ksnoop compile --help lists them"}`},
+		{"--errors|json|help|trcae", `{"type":"error","version":1,"status":2,"message":"there is no command trcae","hint":"did you mean 'ksnoop help trace'?"}`},
 		{"--errors|json|--errors|text|help|trcae", "ksnoop: there is no command trcae: did you mean 'ksnoop help trace'?"},
 		{"replay|/no/such/file|--errors|json", `{"type":"error","version":1,"status":1,"message":"read the recording: open /no/such/file: no such file or directory"}`},
 		{"compile|--btf|/no/such/file|vfs_read|--errors|json", `{"type":"error","version":1,"status":1,"message":"read the types: open /no/such/file: no such file or directory"}`},

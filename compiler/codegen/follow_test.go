@@ -36,6 +36,7 @@ func newObjectsTarget(t testing.TB, f compiler.Features) *compiler.Target {
 		fn("merge", void, param("to", ptr(compilertest.Buf)), param("from", ptr(compilertest.Buf))),
 		fn("copy", ptr(compilertest.Buf), param("n", compilertest.Int), param("from", ptr(compilertest.Buf))),
 		fn("later", void, param("a", compilertest.Int), param("b", compilertest.Int), param("c", compilertest.Int), param("d", compilertest.Int), param("buf", ptr(compilertest.Buf))),
+		fn("collapse", void, param("a", compilertest.Int), param("b", compilertest.Int), param("to", ptr(compilertest.Buf)), param("from", ptr(compilertest.Buf))),
 		fn("double", ptr(compilertest.Buf), param("of", ptr(compilertest.Buf))),
 		fn("vfs_open", compilertest.Int, param("f", ptr(file))),
 		fn("vfs_fsync", compilertest.Int, param("file", ptr(file))),
@@ -54,6 +55,7 @@ ffffffff81003200 T vfs_fsync
 ffffffff81003300 T __fput
 ffffffff81003400 T later
 ffffffff81003500 T double
+ffffffff81003600 T collapse
 `), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
@@ -328,9 +330,9 @@ func TestFollowSharedBucket(t *testing.T) {
 
 // TestFollowLinks verifies that there is a link for each of the first arguments that an
 // object can be, where it ends, too, and one for the later ones. The function at which
-// objects start has its own.
+// objects start has its own, with functions that are in the one for later arguments already.
 func TestFollowLinks(t *testing.T) {
-	late := "several: late0 late1 late2 late3 late4 late5 late6 late7 late8 late9 later"
+	late := "several: collapse late0 late1 late2 late3 late4 late5 late6 late7 late8 late9 later"
 	for _, tc := range []struct {
 		features compiler.Features
 		spec     string
@@ -338,11 +340,11 @@ func TestFollowLinks(t *testing.T) {
 		want     []string
 	}{
 		{compilertest.WithMulti, "send(buf)", []string{"copy"}, []string{
-			"1 in 1: send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy",
+			"several: collapse send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy",
 			strings.Replace(late, "late0", "copy late0", 1),
 		}},
 		{compilertest.WithSession, "send(buf)", []string{"copy"}, []string{
-			"1 in 1: send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy", late,
+			"several: collapse send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy", late,
 		}},
 		{compilertest.WithMulti, "vfs_open(f)", nil, []string{"1 in 0: vfs_open", "2 in 0: __fput vfs_fsync"}},
 	} {

@@ -22,6 +22,7 @@ const cookieJump = 48
 // joint is a link of several programs under construction.
 type joint struct {
 	compiler.Attachment
+	at      int             // the index of the attachment
 	byAddr  bool            // whether the addresses of all places are known
 	has     map[string]bool // the places: a link can have each only once
 	objects bool            // whether its programs only look at calls with objects that are followed
@@ -34,30 +35,37 @@ type joint struct {
 // leaves unless one may be in their registers.
 func (u *generator) joinLinks(f compiler.Features) {
 	var joints []*joint
-	of := map[int]*joint{} // by the index of the attachment
-	for i, a := range u.Attachments {
+	var attachments []compiler.Attachment
+	for _, a := range u.Attachments {
 		if !a.Kind.Multi() || !a.Places[0].Probe.Attach.Joined {
+			attachments = append(attachments, a)
 			continue
 		}
-		at := slices.IndexFunc(joints, func(j *joint) bool { return j.takes(a) })
-		if at < 0 {
-			at = len(joints)
-			_, objects := objectWord(a.Places[0].Probe, a.Kind)
-			joints = append(joints, &joint{Attachment: compiler.Attachment{Kind: a.Kind}, byAddr: knows(a.Places), objects: objects, has: map[string]bool{}})
+		_, objects := objectWord(a.Places[0].Probe, a.Kind)
+		places := len(a.Places)
+		for _, j := range joints {
+			j.take(&a, objects)
 		}
-		joints[at].add(a)
-		of[i] = joints[at]
+		if objects && len(a.Places) < places { // few functions get an object twice: they need no link for this
+			objects = false
+			for _, j := range joints {
+				j.take(&a, objects)
+			}
+		}
+		if len(a.Places) > 0 {
+			j := &joint{Attachment: compiler.Attachment{Kind: a.Kind}, at: len(attachments), byAddr: knows(a.Places), objects: objects, has: map[string]bool{}}
+			j.take(&a, objects)
+			joints = append(joints, j)
+			attachments = append(attachments, j.Attachment)
+		}
 	}
-	var attachments []compiler.Attachment
-	done := map[*joint]bool{}
-	for i, a := range u.Attachments {
-		switch j := of[i]; {
-		case j == nil || len(j.Jumps) == 1:
-			attachments = append(attachments, a)
-		case !done[j]:
-			done[j] = true
-			attachments = append(attachments, u.addJoint(j, len(done), f))
+	for i, j := range joints {
+		if len(j.Jumps) > 1 {
+			u.addJoint(j, i+1, f)
+		} else {
+			j.Program, j.Jumps = j.Jumps[0], nil
 		}
+		attachments[j.at] = j.Attachment
 	}
 	u.Attachments = attachments
 }
@@ -76,26 +84,35 @@ func placeKey(symbol string, addr uint64) string {
 	return symbol
 }
 
-// takes reports whether the link can have the places of an attachment, too.
-func (j *joint) takes(a compiler.Attachment) bool {
-	_, objects := objectWord(a.Places[0].Probe, a.Kind)
-	return j.Kind == a.Kind && j.byAddr == knows(a.Places) && j.objects == objects && len(j.Places)+len(a.Places) <= mostJoined &&
-		!slices.ContainsFunc(a.Places, func(p compiler.Place) bool { return j.has[placeKey(p.Symbol, p.Addr)] })
-}
-
-func (j *joint) add(a compiler.Attachment) {
+// take moves the places of an attachment to the link, except for those that it has
+// already.
+func (j *joint) take(a *compiler.Attachment, objects bool) {
+	full := len(j.Places) > 0 && len(j.Places)+len(a.Places) > mostJoined
+	if full || j.Kind != a.Kind || j.objects != objects || j.byAddr != knows(a.Places) {
+		return
+	}
+	var rest []compiler.Place
 	for _, p := range a.Places {
-		j.has[placeKey(p.Symbol, p.Addr)] = true
+		key := placeKey(p.Symbol, p.Addr)
+		if j.has[key] {
+			rest = append(rest, p)
+			continue
+		}
+		j.has[key] = true
 		p.Jump = len(j.Jumps)
 		if !j.byAddr {
 			p.Cookie |= uint64(p.Jump) << cookieJump
 		}
 		j.Places = append(j.Places, p)
 	}
+	if len(rest) == len(a.Places) {
+		return
+	}
 	j.Jumps = append(j.Jumps, a.Program)
 	if word, ok := objectWord(a.Places[0].Probe, a.Kind); ok && !slices.Contains(j.words, word) {
 		j.words = append(j.words, word)
 	}
+	a.Places = rest
 }
 
 // objectWord returns the register of the argument for which the programs of a probe look
@@ -112,9 +129,8 @@ func objectWord(p *compiler.Probe, kind compiler.Kind) (word int16, ok bool) {
 	return word, word >= 0
 }
 
-// addJoint adds the program and the map of a link of several programs, and
-// returns the attachment.
-func (u *generator) addJoint(j *joint, number int, f compiler.Features) compiler.Attachment {
+// addJoint adds the program and the map of a link of several programs.
+func (u *generator) addJoint(j *joint, number int, f compiler.Features) {
 	j.Program, j.JumpMap = fmt.Sprintf("%s of all (link %d)", j.Kind, number), fmt.Sprintf("jumps_%d", number)
 	u.Collection.Maps[j.JumpMap] = &ebpf.MapSpec{
 		Name: j.JumpMap, Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: uint32(len(j.Jumps)),
@@ -142,7 +158,6 @@ func (u *generator) addJoint(j *joint, number int, f compiler.Features) compiler
 	u.Collection.Programs[j.Program] = &ebpf.ProgramSpec{
 		Name: "jump", Type: ebpf.Kprobe, AttachType: attachTypes[j.Kind], Instructions: c.insns, License: license,
 	}
-	return j.Attachment
 }
 
 // leaveOthers leaves unless an object is in the bucket of one of the words. The return

@@ -96,14 +96,18 @@ func calls(insns asm.Instructions, fn asm.BuiltinFunc) bool {
 
 // Two names of one address are one place.
 func TestJointHasAddressOnce(t *testing.T) {
-	at := func(symbol string, addr uint64) compiler.Attachment {
-		return compiler.Attachment{Kind: compiler.KprobeMulti, Places: []compiler.Place{{Probe: &compiler.Probe{}, Symbol: symbol, Addr: addr}}}
-	}
 	j := &joint{Attachment: compiler.Attachment{Kind: compiler.KprobeMulti}, byAddr: true, has: map[string]bool{}}
-	j.add(at("read", 0xffffffff81000100))
-	require.False(t, j.takes(at("alias", 0xffffffff81000100)))
-	require.False(t, j.takes(at("send", 0)), "its address is not known")
-	require.True(t, j.takes(at("send", 0xffffffff81000000)))
+	left := func(symbol string, addr uint64) int {
+		a := compiler.Attachment{Kind: compiler.KprobeMulti, Places: []compiler.Place{{Probe: &compiler.Probe{}, Symbol: symbol, Addr: addr}}}
+		j.take(&a, false)
+		return len(a.Places)
+	}
+	require.Zero(t, left("read", 0xffffffff81000100))
+	require.Equal(t, 1, left("alias", 0xffffffff81000100))
+	require.Equal(t, 1, left("send", 0), "its address is not known")
+	require.Zero(t, left("send", 0xffffffff81000000))
+	require.Len(t, j.Places, 2)
+	require.Len(t, j.Jumps, 2)
 }
 
 // Few programs have a link each: a jump costs each call.

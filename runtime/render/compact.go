@@ -102,9 +102,7 @@ func (p *compactPrinter) value(v *runtime.Value) error {
 	if v.Was != nil {
 		return p.diff(v)
 	}
-	if v.Pointee != nil && v.Fault != compiler.ValueFault && v.Text == compiler.NoText {
-		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ')')
-	}
+	p.pointer(v)
 	if v.Fault != compiler.NoFault {
 		if v.Fault == compiler.PointeeFault && v.Text == compiler.NoText {
 			p.text = append(p.text, ' ')
@@ -124,6 +122,13 @@ func (p *compactPrinter) value(v *runtime.Value) error {
 		p.remark(cutNote(v))
 	}
 	return nil
+}
+
+// pointer prints the pointer through which a value was read.
+func (p *compactPrinter) pointer(v *runtime.Value) {
+	if v.Pointee != nil && v.Fault != compiler.ValueFault && v.Text == compiler.NoText {
+		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ')')
+	}
 }
 
 func (p *compactPrinter) remark(text string) {

@@ -157,9 +157,7 @@ func (p *ftracePrinter) field(v *runtime.Value) error {
 	if v.Was != nil {
 		return p.diff(v)
 	}
-	if v.Pointee != nil && v.Fault != compiler.ValueFault && v.Text == compiler.NoText {
-		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ')')
-	}
+	p.pointer(v)
 	if v.Fault != compiler.NoFault {
 		p.text = append(p.text, "(fault)"...)
 		return nil

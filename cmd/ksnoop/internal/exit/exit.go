@@ -35,13 +35,31 @@ func (e StatusError) Error() string {
 }
 
 // usageError is a mistake on the command line.
-type usageError struct{ error }
+type usageError struct {
+	error
+	hint string // the end of its text
+}
 
-// Usagef returns an error for a mistake on the command line.
-func Usagef(format string, args ...any) error { return Misuse(fmt.Errorf(format, args...)) }
+// Usagef returns an error for a mistake on the command line. What follows the last
+// colon of the format is what helps.
+func Usagef(format string, args ...any) error {
+	e := usageError{error: fmt.Errorf(format, args...)}
+	if at := strings.LastIndex(format, ": "); at >= 0 && !strings.HasSuffix(format, ": %w") {
+		e.hint = fmt.Sprintf(format[at+2:], args[strings.Count(format[:at], "%"):]...)
+	}
+	return e
+}
 
 // Misuse marks an error as a mistake on the command line.
-func Misuse(err error) error { return usageError{err} }
+func Misuse(err error) error { return usageError{error: err} }
+
+// Hint returns what helps against a mistake on the command line, with which the text of
+// the error ends, or "" if nothing is known.
+func Hint(err error) string {
+	var usage usageError
+	errors.As(err, &usage)
+	return usage.hint
+}
 
 // IsUsage reports whether an error is a mistake on the command line or in a spec.
 func IsUsage(err error) bool {
@@ -67,10 +85,11 @@ func OrList(names []string) string {
 
 // Split returns the errors that err joins.
 func Split(err error) []error {
+	marked := err
 	if usage, ok := err.(usageError); ok {
-		err = usage.error
+		marked = usage.error
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
+	joined, ok := marked.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

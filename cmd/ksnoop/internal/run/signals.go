@@ -118,9 +118,22 @@ func (s *stopper) listen() {
 // them, but os/signal ends the program by a signal that is ignored while a thread is at
 // the beginning of its handler.
 func (s *stopper) settle() {
-	awaitThreads(s.keys) // the kernel has given them to threads,
-	awaitHandlers()      // which have looked at them,
-	// and Stop waits until those are in their channels. It needs a channel of its own:
+	awaitThreads(s.keys...) // the kernel has given them to threads,
+	awaitHandlers()         // which have looked at them
+	s.takeAll()
+}
+
+// came reports whether a signal has ended the session. One that was sent before is not
+// overlooked: it may not have come to a thread of ksnoop yet, nor to listen.
+func (s *stopper) came() bool {
+	awaitThreads(os.Interrupt, syscall.SIGTERM)
+	s.takeAll()
+	return s.signal() != 0
+}
+
+// takeAll waits until listen has taken the signals that threads have looked at.
+func (s *stopper) takeAll() {
+	// Stop waits until those are in their channels. It needs a channel of its own:
 	// nothing must lose SIGTERM.
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, syscall.SIGWINCH)
@@ -131,7 +144,7 @@ func (s *stopper) settle() {
 
 // awaitThreads waits until the kernel has given all signals of these kinds that were
 // sent to ksnoop to one of its threads.
-func awaitThreads(sigs []os.Signal) {
+func awaitThreads(sigs ...os.Signal) {
 	for _, sig := range sigs {
 		for hasPending("/proc/self/status", "ShdPnd", sig.(syscall.Signal)) {
 			time.Sleep(50 * time.Microsecond)

@@ -140,6 +140,21 @@ func TestInterruptInBackgroundOfCommand(t *testing.T) {
 	require.Equal(t, exit.Signal+int(syscall.SIGTERM), c.Status)
 }
 
+// TestSignalBeforeAttached verifies that a signal that was sent before everything is
+// attached is not taken for one that ends the trace.
+func TestSignalBeforeAttached(t *testing.T) {
+	defer signal.Reset()
+	for i := range 200 {
+		s := StopOnSignal(new(did), nil, Inherited{}, func() {})
+		require.False(t, s.came())
+		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
+		require.NoError(t, syscall.Kill(os.Getpid(), sig))
+		require.True(t, s.came())
+		require.Equal(t, sig, s.signal())
+		signal.Stop(s.signals)
+	}
+}
+
 // TestKeysWhileSettling verifies that ksnoop outlives keys of the terminal that come while
 // it takes those of a command that has ended. Only the first time of a process can fail,
 // so processes of their own do it.

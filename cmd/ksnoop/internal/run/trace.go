@@ -101,7 +101,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	if o.Programs.Attach == "" {
 		session.Recompile = func() (*compiler.Unit, error) { return bound.Compile(&o.Programs, k) }
 	}
-	if err := attach(o, s.Err, session); err != nil {
+	if err := attach(o, s.Err, session, stopper); err != nil {
 		return stopper.explain(err)
 	}
 	if loaded := session.Unit(); loaded != unit {
@@ -190,11 +190,14 @@ func prepare(o *Options, stderr io.Writer) (*target.Bound, *compiler.Unit, error
 }
 
 // attach attaches what can be attached; it returns an error only if nothing can.
-func attach(o *Options, stderr io.Writer, session *runtime.Session) error {
+func attach(o *Options, stderr io.Writer, session *runtime.Session, stopper *stopper) error {
 	var n int
 	unit := session.Unit()
 	err := term.WithProgress(stderr, session, "attaching", len(unit.Probes()), func() (err error) {
 		n, err = session.Attach()
+		if n > 0 && stopper.came() {
+			n, err = 0, runtime.ErrStopped
+		}
 		return err
 	})
 	if n == 0 || o.Specs.Watch && err != nil {

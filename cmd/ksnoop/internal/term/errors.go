@@ -57,6 +57,8 @@ func newErrorLine(err error, status int) *errorLine {
 	line := &errorLine{Type: "error", Version: errorsVersion, Status: status, Message: btfdump.JSONString(err.Error())}
 	var in *spec.Error
 	if !errors.As(err, &in) {
+		hint := exit.Hint(err)
+		line.Message, line.Hint = btfdump.JSONString(strings.TrimSuffix(err.Error(), ": "+hint)), btfdump.JSONString(hint)
 		return line
 	}
 	line.Message = btfdump.JSONString(strings.Replace(err.Error(), in.Error(), in.Msg, 1))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
@@ -26,6 +27,9 @@ func TestPrintJSONErrors(t *testing.T) {
 		`{"type":"error","version":1,"status":2,"message":"` + in.Msg + `","hint":"` + in.Hint + `","spec":"f(a =< 1)","start":4,"end":6}`: misspelt,
 		`{"type":"error","version":1,"status":2,"message":"trace: ` + in.Msg + `","hint":"` + in.Hint +
 			`","spec":"éf(a =< 1)","start":6,"end":8,"file":"p\u001b","line":3,"column":6}`: fmt.Errorf("trace: %w", &located),
+		`{"type":"error","version":1,"status":2,"message":"--a is \"x: y\"","hint":"it must be 1 or \"z: \""}`: exit.Usagef("--%s is %q: it must be %d or %q", "a", "x: y", 1, "z: "),
+		`{"type":"error","version":1,"status":2,"message":"--comm: a: b"}`:                                     exit.Usagef("--comm: %w", errors.New("a: b")),
+		`{"type":"error","version":1,"status":2,"message":"two types"}`:                                        exit.Usagef("two types"),
 	} {
 		var out strings.Builder
 		PrintJSONErrors(&out, err, 2)
