@@ -162,7 +162,7 @@ func TestErrorFormat(t *testing.T) {
 		status, stdout, stderr := runLine("--errors", "json", name, "--no-such-option")
 		require.Equal(t, 2, status, name)
 		require.Empty(t, stdout, name)
-		require.Contains(t, stderr, `"message":"`+name+` has no option --no-such-option: `)
+		require.Contains(t, stderr, `"message":"`+name+` has no option --no-such-option","hint":"ksnoop `)
 		require.NoError(t, schema.Lines(stderr), name)
 	}
 }
