@@ -64,11 +64,11 @@ func (p *program) wordNumber(dst asm.Register, base compiler.Base, fail string) 
 	}
 }
 
-// readScratch copies size bytes from the kernel address in R3.
+// readScratch copies size bytes from the kernel address in R3 to the scratch space.
 func (p *program) readScratch(size int) { p.scratch(size, false) }
 
 // scratch copies size bytes from the address in R3, in memory of the kernel or
-// of the process.
+// of the process, to the scratch space.
 func (p *program) scratch(size int, user bool) {
 	p.move(asm.R1, asm.RFP, spScratch)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))

@@ -56,7 +56,7 @@ func (p *program) operands(o *compiler.Operation, fail string) {
 	p.emit(asm.LoadMem(asm.R2, asm.RFP, at, asm.DWord))
 }
 
-// operand loads a value that another is computed of into R1.
+// operand loads a value that another is computed from into R1.
 func (p *program) operand(v *compiler.Value, fail string) {
 	if i := slices.Index(p.probe.Operands, v); i >= 0 && p.side == compiler.AtReturn && p.stash != nil {
 		p.keptOperand(i, fail)
@@ -82,8 +82,8 @@ func join(o *compiler.Operation) asm.ALUOp {
 	return joins[o.Op]
 }
 
-// joinRegisters computes R2 op R1 in R1. A shift by as many bits as there are, or
-// more, shifts by the rest.
+// joinRegisters computes R2 op R1 in R1. The number of bits to shift by is taken
+// modulo the width.
 func (p *program) joinRegisters(o *compiler.Operation) {
 	if o.Op == spec.Shl || o.Op == spec.Shr {
 		p.emit(asm.And.Imm(asm.R1, int32(8*o.Type.Size-1)))
@@ -100,7 +100,8 @@ func (p *program) byConstant(o *compiler.Operation, n uint64) {
 	p.emit(asm.LoadImm(asm.R2, int64(n), asm.DWord), join(o).Reg(asm.R1, asm.R2))
 }
 
-// compareValues continues if two values compare as an operation says, or if they do not.
+// compareValues continues if two values compare as an operation says, or, with not, if
+// they do not.
 func (p *program) compareValues(o *compiler.Operation, not bool, to outcome) {
 	p.ptr = rOut
 	p.operands(o, to.unread)
@@ -108,8 +109,8 @@ func (p *program) compareValues(o *compiler.Operation, not bool, to outcome) {
 	p.jumpCompared(o, not, to.no)
 }
 
-// jumpCompared jumps to no unless R2 compares with R1 as the operation says, or if
-// it does.
+// jumpCompared jumps to no unless R2 compares with R1 as the operation says, or, with
+// not, if it does.
 func (p *program) jumpCompared(o *compiler.Operation, not bool, no string) {
 	p.converted(asm.R2, o.X, o)
 	p.converted(asm.R1, o.Y, o)
@@ -132,8 +133,8 @@ func (p *program) jumpCompared(o *compiler.Operation, not bool, no string) {
 	p.emit(jumps[signed][op].Reg(asm.R2, asm.R1, no))
 }
 
-// converted converts a number to the type of its operation. Only that of a negative
-// one to a type without sign changes any of the 64 bits.
+// converted converts a number to the type of its operation. Only the conversion of a
+// negative number to an unsigned type changes any of the 64 bits.
 func (p *program) converted(reg asm.Register, v *compiler.Value, o *compiler.Operation) {
 	if v.Scalar.Signed && !o.Type.Signed {
 		p.extend(reg, &o.Type)
@@ -141,9 +142,9 @@ func (p *program) converted(reg asm.Register, v *compiler.Value, o *compiler.Ope
 }
 
 // keepOperands stores the values of the entry that values at return are computed
-// of, in the memory of the call at rOut, behind a word with a bit for each of them
-// that could not be read. Where one of the items is the same value, it is what the
-// record has of it.
+// from, in the memory of the call at rOut, behind a word with a bit for each of them
+// that could not be read. A value that is also one of the items is taken from its
+// slot.
 func (p *program) keepOperands(s *stash, items []*compiler.Value) {
 	operands := p.probe.Operands
 	if s.operands == 0 {

@@ -132,7 +132,7 @@ func (u *generator) keep(insns asm.Instructions) asm.Instructions {
 }
 
 // unused returns the key of an attachment with these instructions that does not
-// have a place yet.
+// have this place yet.
 func (u *generator) unused(signature, place string) string {
 	place += " " + signature
 	key := fmt.Sprintf("%d %s", u.used[place], signature)
@@ -140,8 +140,8 @@ func (u *generator) unused(signature, place string) string {
 	return key
 }
 
-// places returns the addresses of a probe's function. For a link by name the
-// kernel would look at all its symbols.
+// places returns the addresses of a probe's function. For a link by name, the
+// kernel would search all of its symbols.
 func (u *generator) places(p *compiler.Probe, kind compiler.Kind) []compiler.Place {
 	place := compiler.Place{Probe: p, Symbol: p.Func.Symbol, Offset: p.Offset, Cookie: uint64(u.first[p]) | uint64(u.Elements[p])<<cookieElement}
 	if p.Follow != nil && p.Follow.Role == compiler.Ends {

@@ -11,13 +11,12 @@ import (
 )
 
 // The beginnings of a span wait in a map for their ends: an array of one element,
-// which is a table of entries. A key can be in any of
-// a few entries from the one on that a hash of the key says. An entry is taken by
-// comparing and exchanging its state, so that one program alone writes, reads or
-// frees it, on whatever CPU and in whatever interrupt: what an end shows is of one
-// beginning, and no beginning is shown twice. A program that finds an entry taken
-// by another one does not wait: to it, the beginning has not begun yet, or has
-// ended.
+// which is a table of entries. A key can be in any of a few entries, the first of
+// which is given by a hash of the key. An entry is taken by comparing and exchanging
+// its state, so that one program alone writes, reads or frees it, on whatever CPU and
+// in whatever interrupt: what an end shows is of one beginning, and no beginning is
+// shown twice. A program that finds an entry taken by another one does not wait: to
+// it, the span has not begun yet, or has ended.
 //
 // Linux 5.10 cannot compare and exchange. There, the state is changed while the
 // number of the entry is in a hash map, into which only one program can insert it.
@@ -111,7 +110,8 @@ func (p *program) reserveWaiting() waiting {
 	return waiting{int16(p.room(8)), int16(p.room(8)), int16(p.room(8)), int16(p.room(8))}
 }
 
-// seek evaluates the key of the point, and determines the entries in which it can be.
+// seek evaluates the key of the point, and determines the first entry in which it can
+// be.
 func (p *program) seek(w waiting) {
 	b, key := p.span, p.probe.SpanKey()
 	p.step("key %s", key.Name)

@@ -16,8 +16,8 @@ import (
 // the entry or the return, but not both. An entry whose return was skipped
 // could be paired with the return of a later call in the same frame whose entry
 // was skipped. The word makes both sides skip such a call, except for
-// interrupts that come before the program has set it, or after: see
-// program.checkFrame. Kprobes do not need it: they skip both sides
+// interrupts that come before the program has set it, or after it has released it:
+// see program.checkFrame. Kprobes do not need it: they skip both sides
 // themselves.
 const busyMap = "busy"
 
@@ -105,7 +105,7 @@ func (p *program) checkFrame() {
 	})
 }
 
-// leaveBusy records that the programs of this call have run.
+// leaveBusy releases the word: it stores the frame address of this call.
 func (p *program) leaveBusy() {
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),

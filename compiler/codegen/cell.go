@@ -35,7 +35,7 @@ func (p *program) cell(a *compiler.Aggregate, at int, done string) {
 	}
 }
 
-// linear loads the bucket of the value in R1.
+// linear loads the number of the value's bucket into R1.
 func (p *program) linear(a *compiler.Aggregate) {
 	bucket := p.fresh("bucket")
 	less, notLess := asm.JLT, asm.JGE
@@ -87,8 +87,8 @@ func (p *program) extreme(a *compiler.Aggregate, at int) {
 	p.label(end)
 }
 
-// orderly loads the value into R2 in the order of unsigned numbers, or for a
-// minimum its complement.
+// orderly loads into R2 a number that, without a sign, has the order of the values, or
+// for a minimum its complement.
 func (p *program) orderly(a *compiler.Aggregate) {
 	p.emit(asm.Mov.Reg(asm.R2, rSample))
 	if a.Signed() {

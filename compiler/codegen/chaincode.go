@@ -8,7 +8,7 @@ import (
 
 // Offsets in the stash of a call of a chain, after its tag. They are followed
 // by the tags of the calls that the call is inside of, outermost first, then by
-// the record of its entry.
+// the values that others are computed from at return, and by the record of its entry.
 const (
 	chainShown = tagSize // 1 if the entry has been written, chainLimited if the rate did not allow it
 	chainStart = 16      // time at entry
@@ -221,7 +221,7 @@ func (p *chainProgram) limitChain() (complete string) {
 }
 
 // limitReturn drops a call whose chain was not one of the first in its second. R1 has
-// whether its entry was shown.
+// the word at chainShown.
 func (p *chainProgram) limitReturn() {
 	if p.opts.Rate == 0 || !p.chain.Last() {
 		return
@@ -278,7 +278,7 @@ func (p *chainProgram) writeReturn() {
 	})
 }
 
-// of generates code that counts for an event.
+// of has generate write code that counts for an event.
 func (p *chainProgram) of(ev *compiler.EventType, generate func()) {
 	own := p.number
 	p.number = ev.Number

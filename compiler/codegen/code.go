@@ -23,7 +23,7 @@ const (
 	spPIDTID  = -8
 	spScratch = -16  // scratch space of one word
 	spIndex   = -24  // key of an array with one element of zeroes
-	spEnded   = -24  // number of calls of the function that were given back, see program.settle
+	spEnded   = -24  // number of calls of the function whose returns were missed, see program.settle
 	spKey     = -32  // key of another map
 	spFault   = -40  // 1 if a condition met a value that could not be read
 	spFlags   = -48  // outcomes of conditions at entry
@@ -53,7 +53,7 @@ type cold struct {
 }
 
 // later defers code to the end of the program, if anything jumps to it, so that
-// the common path does not jump. It is not inlined: it has 60 callers.
+// the common path does not jump. It is not inlined: it has 50 callers.
 //
 //go:noinline
 func (c *code) later(label string, emit func()) {
@@ -176,25 +176,27 @@ func mapPtr(dst asm.Register, name string) asm.Instruction {
 	return asm.LoadMapPtr(dst, 0).WithReference(name)
 }
 
-// compareExchange stores src at dst+off if R0 is there, and loads into R0 what was
-// there.
+// compareExchange returns an instruction that stores src at dst+off if R0 is there,
+// and loads into R0 what was there.
 func compareExchange(dst, src asm.Register, off int16) asm.Instruction {
 	return encoded(asm.CmpXchg, dst, src, off)
 }
 
-// exchange stores src at dst+off, and loads into src what was there.
+// exchange returns an instruction that stores src at dst+off, and loads into src what
+// was there.
 func exchange(dst, src asm.Register, off int16) asm.Instruction {
 	return encoded(asm.Xchg, dst, src, off)
 }
 
-// fetchAdd adds src to dst+off, and loads into src what was there.
+// fetchAdd returns an instruction that adds src to dst+off, and loads into src what
+// was there.
 func fetchAdd(dst, src asm.Register, off int16) asm.Instruction {
 	return encoded(asm.FetchAdd, dst, src, off)
 }
 
-// encoded returns an atomic instruction. The assembler writes the operation from
-// Constant, not from the code, where it is for readers: without this, all of them
-// would be additions.
+// encoded returns an atomic instruction. The assembler takes the operation from
+// Constant. The opcode has it only for readers: without this, all of them would be
+// additions.
 func encoded(op asm.AtomicOp, dst, src asm.Register, off int16) asm.Instruction {
 	in := op.Mem(dst, src, asm.DWord, off)
 	in.Constant = int64(op >> 8)

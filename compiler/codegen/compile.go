@@ -10,15 +10,15 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// options are the options of a unit, and what all of its probes have of the target.
+// options are the options of a unit, and what its probes share of the target.
 type options struct {
 	compiler.Options
 	Arch     *compiler.Arch
 	Features compiler.Features
 }
 
-// ofAllProcesses returns the options of a program that does not choose by process:
-// another one has.
+// ofAllProcesses returns the options of a program that does not choose by process,
+// because another program does.
 func (o options) ofAllProcesses() options {
 	o.PID, o.TID, o.Tree, o.Cgroup, o.Self = 0, 0, nil, false, 0
 	return o
@@ -139,7 +139,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 	sort.SliceStable(u.Attachments, func(i, j int) bool {
 		a, b := u.Attachments[i], u.Attachments[j]
 		order := a.Order() - b.Order()
-		if order == 0 && a.Places[0].Probe.Follow != nil { // a link takes the longer the more places others have
+		if order == 0 && a.Places[0].Probe.Follow != nil { // attaching takes longer the more places are attached already
 			order = len(a.Places) - len(b.Places)
 		}
 		return order < 0

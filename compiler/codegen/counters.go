@@ -135,7 +135,7 @@ type counting struct {
 	layout   compiler.CounterLayout
 }
 
-// decides adds an event that a rejection on this side ends: nothing more is
+// decides adds an event whose fate a rejection on this side decides: nothing more is
 // learnt about the call at return.
 func (p *program) decides(ev *compiler.EventType) {
 	p.fates = append(p.fates, p.number+ev.Number-p.event.Number)

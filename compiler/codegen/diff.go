@@ -62,7 +62,7 @@ func (s *stash) slot(v *compiler.Value) compiler.Slot {
 }
 
 // splitDiffs separates the conditions that need what is read again at return, which
-// are the dearest.
+// cost the most.
 func splitDiffs(conds []compiler.Cond) (others, changed []compiler.Cond) {
 	for _, c := range conds {
 		reads := false
@@ -169,8 +169,8 @@ func (p *program) differ(a, b, size int, changed string) {
 	}
 }
 
-// diffLeaf continues if a value differs from what it was at entry, or if it does
-// not.
+// diffLeaf continues if a value differs from what it was at entry, or, with the
+// operator spec.Eq, if it does not.
 func (p *program) diffLeaf(l *compiler.Leaf, to outcome) {
 	jump := asm.JEq
 	if l.Pred.Op == spec.Eq {

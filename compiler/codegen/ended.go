@@ -66,8 +66,8 @@ func (p *program) settle(full string) {
 
 // refuse goes to counted, with 1 in R5, where more calls have ended than are
 // forgotten at once. R3 is the offset of the next slot. Of the other calls it
-// forgets the one in the frame of this call, whose return would be taken for
-// that of the other.
+// forgets only the one in the frame of this call: the return of this call would be
+// taken for that of the other.
 func (p *program) refuse(full, counted string) {
 	t := p.threads
 	if t.slots <= mostEnded {
@@ -247,8 +247,8 @@ func (p *program) around(calls func()) {
 // missesReturns reports whether the kernel may skip the return of a call whose
 // entry a program has seen, so that what was kept of the call is left over:
 // while bpf(2) reads a map, or because it follows few calls at once. Trampolines
-// do so in interrupts only, see busyMap. A session whose entry rejects the call
-// has no return, except where it is repeated.
+// do so in interrupts only, see busyMap. A kprobe.session whose entry rejects the
+// call has no return, except where it is repeated.
 func (p *program) missesReturns() bool {
 	switch p.kind {
 	case compiler.Kprobe, compiler.KprobeMulti:
@@ -266,7 +266,7 @@ func (p *program) forgetsStale() bool {
 }
 
 // forgetStale forgets an earlier call in the frame of a call that is rejected at
-// entry. Its return would be taken for that of the earlier one.
+// entry. The return of the rejected call would be taken for that of the earlier one.
 func (p *program) forgetStale() {
 	p.step("a call is rejected: was the return of another one in its frame missed?")
 	p.frame()

@@ -90,8 +90,8 @@ func (p *program) admit() {
 }
 
 // showsProcess reports whether the ids of the process are needed for calls that
-// match. Every record has them, and so does the key of a stack of calls. That of a
-// span may have them.
+// match. Every record has them, and so has what is kept of a span's beginning, whose
+// key may have them, too.
 func (p *program) showsProcess() bool {
 	if p.probe.Measure == compiler.NoMeasure || p.probe.Chain != nil || p.probe.Span != nil {
 		return true

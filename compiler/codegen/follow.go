@@ -8,8 +8,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// nearby is the largest size of freed memory in which an object is looked for: it is
-// compared with the constant before the real size is read.
+// nearby is how far behind the address of freed memory an object is looked for: this
+// constant is compared before the real size is read.
 const nearby = 64 << 10
 
 // addFollow creates the event of a probe that follows objects, and returns a function
@@ -68,7 +68,7 @@ func (p *program) joinEntry(s *stash) {
 	p.end()
 }
 
-// joinReturn generates the return side, from which on what is returned is followed.
+// joinReturn generates the return side, which begins to follow what is returned.
 func (p *program) joinReturn(s *stash) {
 	p.stash, p.followed = s, int16(p.room(compiler.ObjectPart))
 	p.begin()
@@ -101,7 +101,7 @@ func (p *program) meet() {
 	p.compareObjects(p.deferred("followed", func() { p.line(); p.emit(asm.Ja.Label(exit)) }), exit)
 }
 
-// start generates the program from whose matching calls on an object is followed.
+// start generates the program that begins to follow the objects of matching calls.
 func (p *program) start() {
 	exit, line := p.exitLabel(), p.prefix+"line"
 	again := exit // an object that is watched is found once
@@ -135,7 +135,7 @@ func (p *program) start() {
 }
 
 // freedMemory generates the program of a tracepoint at which memory is freed. Mostly
-// no object is near it, and nothing more is asked.
+// no object is near that memory, and the program ends.
 func (p *program) freedMemory() {
 	f, exit := p.probe.Follow, p.exitLabel()
 	p.step("freed memory")
@@ -157,8 +157,9 @@ func (p *program) freedMemory() {
 	}
 }
 
-// endInside ends each object in the memory that is freed at the address in R1. One that
-// is near it may lie behind its end, and others inside.
+// endInside ends each object in the memory that is freed at the address in R1. An object
+// that is near the address may lie behind the end of that memory, and several may lie
+// inside.
 func (p *program) endInside(size *compiler.Value) {
 	freed, bytes := int16(p.room(8)), int16(p.room(8))
 	loop, next := p.fresh("inside"), p.prefix+p.fresh("nextinside")
@@ -238,7 +239,7 @@ func (p *program) line() {
 	}
 }
 
-// cookieEnds is the bit of a link's cookie that tells that a function ends the objects
-// that it gets. Functions that only get them can so have the same program, which asks
-// after a comparison has found an object.
+// cookieEnds is the bit of a link's cookie that is set if a function ends the objects
+// that it gets. So it can share its program with functions that do not: the program
+// asks for the cookie once a comparison has found an object.
 const cookieEnds = 47

@@ -8,8 +8,8 @@ import (
 )
 
 // inInterrupt has the bits of the word at compiler.PreemptCount that are set in an
-// NMI, an interrupt, and a softirq that runs; others of a softirq's bits mean that
-// softirqs are off (include/linux/preempt.h).
+// NMI, an interrupt, and a softirq that runs; the other bits for softirqs mean that
+// they are disabled (include/linux/preempt.h).
 const inInterrupt = 0xff0100
 
 // preemptMap has the address of that word for each CPU, and zeroes up to a power of two.
@@ -30,8 +30,8 @@ func (u *generator) addPreempt(opts options) {
 	}
 }
 
-// jumpOwn jumps to own if the process in the upper half of R0 is ksnoop. What
-// interrupts ksnoop is not a call of its own: the kernel works there for others.
+// jumpOwn jumps to own if the process in the upper half of R0 is ksnoop. A call in
+// an interrupt of ksnoop is not its own: there, the kernel works for others.
 func (p *program) jumpOwn(own string) {
 	p.emit(asm.RSh.Imm(asm.R0, 32))
 	if !p.opts.Features.PreemptCount.Known() {

@@ -31,8 +31,8 @@ type joint struct {
 
 // joinLinks lets attachments of probes that are joined share links. The program
 // of such a link finds the function in a list of the addresses, and jumps to the
-// function's program. Before, where all programs want objects that are followed, it
-// leaves unless one may be in their registers.
+// function's program. Where all of these programs look for objects that are followed,
+// it first leaves unless one may be in their registers.
 func (u *generator) joinLinks(f compiler.Features) {
 	var joints []*joint
 	var attachments []compiler.Attachment
@@ -117,7 +117,7 @@ func (j *joint) take(a *compiler.Attachment, objects bool) {
 
 // objectWord returns the register of the argument for which the programs of a probe look
 // among the objects that are followed, if they do nothing without one at entry. It is not
-// inlined: it has three callers.
+// inlined: that would take more code.
 //
 //go:noinline
 func objectWord(p *compiler.Probe, kind compiler.Kind) (word int16, ok bool) {
@@ -161,7 +161,8 @@ func (u *generator) addJoint(j *joint, number int, f compiler.Features) {
 }
 
 // leaveOthers leaves unless an object is in the bucket of one of the words. The return
-// side of a session runs after calls that had one, and then its registers are others.
+// side of a kprobe.session goes on: it runs only after calls that had an object, and its
+// registers have other values then.
 func (j *joint) leaveOthers(c *code, f compiler.Features) {
 	const search, other = "search", "other"
 	if j.Kind == compiler.KprobeSession {

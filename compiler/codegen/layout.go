@@ -13,8 +13,8 @@ type extras struct {
 }
 
 // newLayout places a record's parts: the extras, the faults, the fixed part of
-// every slot, then the data of pointers and large values, and at last strings. A
-// store reaches 32 KiB, a copy any offset. The first items, which are kept from
+// every slot, then the data of pointers and large values, and finally strings. A
+// store reaches 32 KiB, a copy any offset. The first kept items, which are kept from
 // entry until return, are one run of bytes with all their data.
 func newLayout(items []*compiler.Value, kept int, has extras, maxBytes int) compiler.Layout {
 	l := compiler.Layout{Size: compiler.HeaderSize}

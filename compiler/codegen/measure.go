@@ -78,7 +78,7 @@ func (p *program) keepFirst(done string) {
 	})
 }
 
-// eexist is the error for an existing key. Before 6.12 it has 32 bits in R0.
+// eexist is the error for an existing key. Before 6.4 it has 32 bits in R0.
 const eexist = -17
 
 // firstNumber stores the number of the first call, if there is one.

@@ -19,9 +19,9 @@ func (u *generator) addObjects(opts options) {
 	}
 }
 
-// compareObjects goes to found if the pointer in R1 is that of an object that is followed.
-// It stores the address and the number of the object. If no object is in the pointer's
-// bucket, as of most calls, it goes to other, and else it may come to an end.
+// compareObjects goes to found if the pointer in R1 is that of an object that is followed,
+// and stores the address and the number of the object. If no object is in the pointer's
+// bucket, as in most calls, it goes to other. It continues if other objects are there.
 func (p *program) compareObjects(found, other string) {
 	p.step("is an object in its bucket?")
 	p.loadObjects(asm.R2)
@@ -42,7 +42,7 @@ func (p *program) compareObjects(found, other string) {
 }
 
 // loadObjects points a register to the element of the map of objects. It is not inlined:
-// an instruction takes much code to make.
+// making an instruction takes much code.
 //
 //go:noinline
 func (c *code) loadObjects(dst asm.Register) {
@@ -59,8 +59,8 @@ func (c *code) objectBucket(reg asm.Register) {
 	)
 }
 
-// inBucket adds to the number of objects in the bucket of the address in R1. R2 points to
-// the element of the map.
+// inBucket adds n to the number of objects in the bucket of the address in R1. R2 points
+// to the element of the map.
 func (c *code) inBucket(n int32) {
 	c.emit(asm.Mov.Reg(asm.R3, asm.R1))
 	c.objectBucket(asm.R3)
@@ -155,7 +155,7 @@ func (p *program) follow(again, out string) {
 }
 
 // publish stores the address in R1, after what was stored before: stores are seen in
-// their order on x86, the only machine on which kernels cannot exchange words.
+// their order on x86, the only architecture on which kernels cannot exchange words.
 func (p *program) publish(at int16) {
 	if p.opts.Features.CompareExchange {
 		p.emit(exchange(rBase, asm.R1, at))

@@ -11,11 +11,11 @@ import (
 // Offsets in the buffer of a walk. It shares the stack with the strings of
 // conditions, which are evaluated before.
 const (
-	walkSpan  = 0 // bytes of a structure
-	walkMount = compiler.WalkSpan
-	walkRoot  = walkMount + 8 // root of that mount
-	walkGone  = walkRoot + 8  // 1 if the name of the file is gone
-	walkSteps = walkGone + 8  // steps so far
+	walkSpan  = 0                 // bytes of a structure
+	walkMount = compiler.WalkSpan // address of the mount
+	walkRoot  = walkMount + 8     // root of that mount
+	walkGone  = walkRoot + 8      // 1 if the name of the file is gone
+	walkSteps = walkGone + 8      // steps so far
 	_         = uint(textBuffer - walkSteps - 8)
 )
 
@@ -225,15 +225,15 @@ func (k *walker) span(one, other int) {
 // member loads one of the pointers that the last span has read.
 func (k *walker) member(reg asm.Register, off int) { k.get(reg, walkSpan+off-k.from) }
 
-// length loads the bytes of names so far into R1. They are in the record, of which
-// the verifier knows nothing: it would tell loops with other bounds of a number on
-// the stack apart, and follow each.
+// length loads the number of bytes of the names so far into R1. It is in the record,
+// of whose contents the verifier knows nothing: for a number on the stack, it would
+// tell apart loops in which that has other bounds, and follow each.
 func (k *walker) length() {
 	k.move(asm.R1, rOut, k.at(compiler.PathLength))
 	k.emit(asm.LoadMem(asm.R1, asm.R1, 0, asm.Word))
 }
 
-// setLength stores R1 as the bytes of names.
+// setLength stores R1 as the number of bytes of the names.
 func (k *walker) setLength() {
 	k.move(asm.R2, rOut, k.at(compiler.PathLength))
 	k.emit(asm.StoreMem(asm.R2, 0, asm.R1, asm.Word))

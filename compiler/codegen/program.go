@@ -39,15 +39,15 @@ type program struct {
 	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
 	nested     int                     // how many of them are in use
 	followed   int16                   // stack offset of the object that is followed, see compiler.ObjectAddr
-	watched    []*compiler.Probe       // what is watched, of objects until they end
+	watched    []*compiler.Probe       // probes of the unit that watch memory
 	prefix     string                  // prefix of the labels
 	counting
 	measuring
 	tabling
 }
 
-// newProgram begins a program for one side of a probe. Lost calls are counted
-// for the event ev.
+// newProgram begins a program for one side of a probe. Calls are counted for the
+// event ev.
 func (u *generator) newProgram(c *code, p *compiler.Probe, side compiler.Side, kind compiler.Kind, ev *compiler.EventType, opts options) *program {
 	prefix := "entry_"
 	if side == compiler.AtReturn {
@@ -170,13 +170,13 @@ func (p *program) splitConds() (known, kept []compiler.Cond) {
 	return known, kept
 }
 
-// exitLabel returns the label of the side's exit. It is not inlined: it has 60 callers.
+// exitLabel returns the label of the side's exit. It is not inlined: it has many callers.
 //
 //go:noinline
 func (p *program) exitLabel() string { return p.prefix + "exit" }
 
 // skipLabel returns the exit label for a call whose return side is not needed.
-// In a session, that side then does not run.
+// In a kprobe.session, that side then does not run.
 func (p *program) skipLabel() string {
 	if p.side == compiler.AtEntry && p.opts.cancels(p.kind) {
 		return p.prefix + "skip"

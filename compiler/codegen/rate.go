@@ -11,9 +11,9 @@ import (
 
 // The word [compiler.CounterSecond] of an event has a second of CLOCK_MONOTONIC in its
 // upper half, and in the lower half how many programs have asked in it. The second
-// never becomes an earlier one, and each number is given out once, so that no more
-// than [compiler.Options].Rate programs have got a number that is low enough. A
-// program that is preempted after it has read the clock asks in the word's second.
+// never goes back, and each number is given out once, so that no more than
+// [compiler.Options].Rate programs get a number that is low enough. A program that is
+// preempted after it has read the clock asks in the word's second.
 //
 // Linux 5.10 can neither compare and exchange nor add and fetch. There, the word is
 // changed while the number of the event is in a hash map, into which only one program
@@ -22,8 +22,8 @@ import (
 // rateLocks is the name of that map.
 const rateLocks = "rate_locks"
 
-// rateTries is how often a program tries to ask if others ask at the same moment. One
-// that fails has no number: its event is left out, too.
+// rateTries is how often a program tries to ask if others ask at the same moment. A
+// program that fails gets no number: its event is left out, too.
 const rateTries = 4
 
 // second is the number of nanoseconds in a second.
@@ -37,7 +37,7 @@ func (u *generator) addRate(opts options) {
 }
 
 // limit generates code that writes an event if it is one of the first of its kind in
-// this second. Others are counted.
+// this second. Others are only counted.
 func (p *program) limit(write func()) {
 	if p.opts.Rate == 0 {
 		write()
@@ -62,7 +62,7 @@ func (p *program) countLimited(next string) {
 	p.count(compiler.CounterLimited, next)
 }
 
-// ask goes to limited if as many events as there may be have asked in this second.
+// ask goes to limited if as many events as the rate allows have asked in this second.
 func (p *program) ask(limited string) {
 	p.step("at most %d a second", p.opts.Rate)
 	p.secondWord(limited)
@@ -155,7 +155,8 @@ func (p *program) askLocked(limited string) {
 	})
 }
 
-// secondOf loads into reg the second of the word in another register, in its place.
+// secondOf loads into reg the second of the word in another register, in the upper
+// half.
 func (p *program) secondOf(reg, word asm.Register) {
 	p.emit(asm.Mov.Reg(reg, word), asm.RSh.Imm(reg, 32), asm.LSh.Imm(reg, 32))
 }

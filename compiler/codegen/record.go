@@ -58,8 +58,8 @@ func (p *program) header() {
 	p.comm(rOut, compiler.HeaderComm-p.origin)
 }
 
-// fill clears the faults of all items, since ring-buffer memory holds old
-// records, and copies the values kept at entry.
+// fill copies the values kept at entry. If the faults are not among what was kept,
+// it clears those of all items, since ring-buffer memory holds old records.
 func (p *program) fill() {
 	if p.stash == nil || p.stash.origin+p.stash.run <= p.event.Layout.Faults {
 		p.clearFaults()

@@ -14,7 +14,8 @@ import (
 const seqNumber = 16
 
 // addIterator creates the event of an iterator and returns a function that generates
-// its program. It runs in the thread that reads, whatever processes are traced.
+// its program. The program runs in the thread that reads the iterator, so it does not
+// ask which processes are traced.
 func (u *generator) addIterator(i int, p *compiler.Probe, opts options) func() {
 	ev := u.event(p, compiler.RowEvent, p.Entry, extras{}, opts)
 	opts.Self, opts.PID, opts.TID, opts.Tree, opts.Cgroup = 0, 0, 0, nil, false
@@ -120,9 +121,9 @@ func (p *program) rowStrings(strings []*compiler.Value, forms []int, written str
 	p.submitRow(p.event.Layout.SizeFor(forms[0]), written)
 }
 
-// submitRow writes the row with its length. If the kernel's buffer is full, it is
-// called again with the object for the next read, so that only then is it counted. It
-// continues at written.
+// submitRow writes the row with its length, and continues at written. If the kernel's
+// buffer is full, the row is not counted: at the next read, the kernel calls the
+// program again with the same object.
 func (p *program) submitRow(size int, written string) {
 	p.step("write %d bytes", size)
 	length := compiler.RowStart - compiler.RowLength

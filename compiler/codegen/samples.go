@@ -46,9 +46,10 @@ func (p *program) addToSum(signed bool) {
 	p.emit(asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesHigh))
 }
 
-// extremes updates the greatest and the least value, which are at an offset from R0. Kernels before 5.12 have
-// no atomic operation for that. So a program marks the extremes that it is
-// about to change, and a program that interrupts it uses the next of several.
+// extremes updates the greatest and the least value, which are at an offset from R0.
+// Kernels before 5.12 have no atomic operation for that. So a program marks the
+// extremes that it is about to change, and a program that interrupts it uses the next
+// of several.
 // That program runs in an interrupt and ends before the other continues: tasks
 // are not preempted inside kprobes and tracepoints, and where they can be
 // inside others (fentry from 5.12 on), a program that already runs on the CPU
@@ -105,8 +106,9 @@ func (p *program) extremesAt(at int, inUse string) {
 }
 
 // addToHistogram moves R0 from the first bucket of a histogram to that of the value:
-// as [compiler.Bucket] with stepBits says. The negative values have buckets of their
-// own, which begin so many bytes later.
+// the one that [compiler.Bucket] returns, with stepBits in place of
+// [compiler.StepBits]. Negative values have buckets of their own, which begin
+// negative bytes later.
 func (p *program) addToHistogram(signed bool, stepBits int32, negative int, done string) {
 	p.emit(asm.Mov.Reg(asm.R1, rSample))
 	if signed {

@@ -21,7 +21,7 @@ func session(c *code, p *compiler.Probe, entry, ret func(*code)) {
 	half(c, ret)
 }
 
-// isReturn goes to next on the return side of a session.
+// isReturn goes to next on the return side of a kprobe.session.
 func (c *code) isReturn(f compiler.Features, next string) {
 	c.emit(
 		// bpf_session_is_return() has no argument up to 6.18, later it gets
@@ -34,7 +34,7 @@ func (c *code) isReturn(f compiler.Features, next string) {
 	)
 }
 
-// half generates one side of a session, or an exit if side is nil.
+// half generates one side of a kprobe.session, or an exit if side is nil.
 func half(c *code, side func(*code)) {
 	if side != nil {
 		side(c)

@@ -10,7 +10,7 @@ import (
 // address of the call's frame, which is unique among the calls of a function
 // that are under way, regardless of recursion, preemption and migration. The
 // upper 16 bits, which are the same in all addresses of a stack, are replaced
-// by the number of the function, or of the level of a stack: a function that
+// by the number of the function, or of the level of a chain: a function that
 // ends in a jump to another one shares its frame with it. The class of a large
 // value is in the 3 lowest bits.
 
@@ -148,9 +148,9 @@ func (p *program) find(reg asm.Register, tag int, missing string) {
 }
 
 // leaveEnded makes the topmost slot with the frame of the tag in R1 the topmost one
-// in use. The call returns, so those in slots above it have ended. If one is taken, a
-// trampoline has skipped the return, in an interrupt that came when this program had
-// begun: see busyMap.
+// in use. The call returns, so those in slots above it have ended. If one is still
+// there, a trampoline has skipped its return, in an interrupt that came when this
+// program had begun: see busyMap.
 func (p *program) leaveEnded(missing string) {
 	t := p.threads
 	slot, own, same := p.fresh("slot"), p.fresh("frame"), p.fresh("same")

@@ -179,7 +179,8 @@ func (p *program) splitDuration() (early, late []compiler.Cond) {
 	return early, late
 }
 
-// lateConds goes to release unless the conditions hold, and counts why.
+// lateConds goes to release unless the conditions hold, and counts the call as filtered
+// or unreadable.
 func (p *program) lateConds(conds []compiler.Cond, release string) {
 	no, unread, filtered := p.prefix+"short", p.prefix+"lateunread", release
 	if p.opts.CountCalls {

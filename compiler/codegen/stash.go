@@ -9,14 +9,15 @@ import (
 
 // stash describes what is kept of a function's calls from entry until return:
 // after the tag, the run of bytes of the record from the start time to the last
-// entry slot, and then room for what is read again at return. It is in a slot of the thread, or in a map of large values.
+// entry slot, and then room for what is read again at return. It is in a slot of the
+// thread, or in a map of large values.
 type stash struct {
 	event  *compiler.EventType // event at return
 	origin int                 // offset of the tag in the record
 	size   int                 // size of the tag and the run
 	start  int                 // offset in the stash of the time at entry
 	flags  int                 // offset of the outcomes of conditions at entry
-	// operands is the offset of the numbers that others are computed of at return,
+	// operands is the offset of the numbers that others are computed from at return,
 	// see [compiler.Layout]; 0 if there are none.
 	operands int
 	again    int // offset of the room for the bytes of an item at return

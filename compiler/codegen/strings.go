@@ -125,8 +125,8 @@ func (p *program) lengthen(room int, lost string) {
 	})
 }
 
-// discard gives up the record at reg. Whoever waits is woken as if it had been
-// submitted: the next record wakes nobody if this one has not been passed over.
+// discard gives up the record at reg. A reader that waits is woken as if the record
+// had been submitted: until it has passed over this one, the next wakes nobody.
 func (p *program) discard(reg asm.Register) {
 	p.emit(asm.Mov.Reg(asm.R1, reg), asm.Mov.Imm(asm.R2, 0), asm.FnRingbufDiscard.Call())
 }
@@ -140,7 +140,7 @@ func (p *program) slot(i int) compiler.Slot {
 	return l.Slot(i, l.SizeFor(p.form.room))
 }
 
-// elsewhere jumps to fail if the pointer in R3 cannot be one to a string, of the
+// elsewhere jumps to fail if the pointer in R3 cannot point to a string, of the
 // kernel or of the process: an attempt to read it would clear the whole slot.
 func (p *program) elsewhere(t compiler.Text, fail string) {
 	arch := p.opts.Arch

@@ -129,8 +129,8 @@ type tabling struct {
 	values map[*compiler.Value]int // stack offsets of the values of aggregates
 }
 
-// reserveKey reserves room for the key and for the values of aggregates. The key is
-// where strings were compared before.
+// reserveKey reserves room for the key and for the values of aggregates. The key
+// shares its room with the strings of conditions, which are evaluated before.
 func (p *program) reserveKey() {
 	p.values = map[*compiler.Value]int{}
 	for _, a := range p.probe.Aggregates {
@@ -310,8 +310,8 @@ func (p *program) endText(at, size int) {
 	}
 }
 
-// lastOfKey copies the last character of an array of so many characters at rStash, if
-// it has no NUL: a string of this size has been read, whose length with a NUL is in R0.
+// lastOfKey copies the last character of an array of size characters at rStash, if it
+// has no NUL: a string of this size has been read, whose length with a NUL is in R0.
 func (p *program) lastOfKey(at, size, from int) {
 	shorter := p.fresh("shorter")
 	p.emit(

@@ -162,7 +162,7 @@ func (p *program) testState(bit int, no string) {
 }
 
 // globChunks matches a string chunk by chunk and jumps to ended where it ends.
-// It returns whether the string always ends within the chunks.
+// It reports whether the string always ends within the chunks.
 func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, unread string) (whole bool) {
 	if v.Text != compiler.NoText {
 		for i := range textChunks {

@@ -209,7 +209,7 @@ func (c *code) lookup(name string, key int, missing string) {
 
 // insertZeroes adds an element of zeroes to a map. The key is at a stack
 // offset. R0 is 0 if there was room and no such element. Other values of R0
-// depend on the kernel: before 6.12 an error has 32 bits.
+// depend on the kernel: before 6.4 an error has 32 bits.
 func (c *code) insertZeroes(name string, key, size int, flags ebpf.MapUpdateFlags, full string) {
 	c.emit(asm.StoreImm(asm.RFP, spIndex, 0, asm.Word))
 	c.lookup(fmt.Sprintf("zeroes%d", size), spIndex, full)

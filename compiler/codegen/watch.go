@@ -50,8 +50,8 @@ func peek(at uint32) asm.Instructions {
 }
 
 // readWatched reads the watched memory and leaves the value, and the one before it,
-// in the stack frame. The memory alone tells only one of them: the other one is what
-// the program has seen last. That is kept before anything rejects the write.
+// in the stack frame. The memory alone has only one of them: the other one is what the
+// program has seen last. That is kept before anything rejects the write.
 func (p *program) readWatched() {
 	w := p.probe.Watch
 	p.step("the bytes of %s", p.probe.Func.Name)
@@ -106,8 +106,8 @@ func (p *program) checkLive() {
 	)
 }
 
-// keepLast stores what is in the watched memory of the object that ends: later it is
-// another object's.
+// keepLast stores what is in the watched memory of the object that ends. Later that
+// memory is another object's.
 func (p *program) keepLast() {
 	for _, probe := range p.watched {
 		w := probe.Watch
@@ -165,7 +165,7 @@ func (p *program) keepState(v *compiler.Value) {
 	p.saved[v] = at
 }
 
-// captureSaved stores the bytes of a record that are kept in the stack frame.
+// captureSaved stores the bytes of a value that are kept in the stack frame.
 func (p *program) captureSaved(v *compiler.Value, slot compiler.Slot) {
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, int16(p.saved[v]), asm.DWord),
