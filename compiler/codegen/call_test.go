@@ -39,11 +39,11 @@ type rig struct {
 	cancelled map[sessionCall]bool
 	entered   map[string]uint64 // calls by function
 	shownOf   map[*compiler.EventType]uint64
-	tallied   map[int]*compiler.Counters // expected counters
+	wanted    map[int]*compiler.Counters // expected counters
 }
 
 // A sessionCall is a call for which the kernel does not run the return side of a
-// session, because the program has returned 1 at the entry.
+// kprobe.session, because the program has returned 1 at the entry.
 type sessionCall struct {
 	program string
 	regs    uint64
@@ -107,10 +107,10 @@ func newRigOn(t testing.TB, target *compiler.Target, opts compiler.Options, w re
 
 // withMachine returns a rig that runs a unit in a machine.
 func withMachine(t testing.TB, unit *generator, arch *compiler.Arch) *rig {
-	r := &rig{t: t, unit: unit, arch: arch, machine: newMachine(unit.Unit), entered: map[string]uint64{}, cancelled: map[sessionCall]bool{}, tallied: map[int]*compiler.Counters{}}
+	r := &rig{t: t, unit: unit, arch: arch, machine: newMachine(unit.Unit), entered: map[string]uint64{}, cancelled: map[sessionCall]bool{}, wanted: map[int]*compiler.Counters{}}
 	r.readsUser = arch.ReadsUser
 	for i := range unit.Events {
-		r.tallied[i] = &compiler.Counters{}
+		r.wanted[i] = &compiler.Counters{}
 	}
 	r.newThread()
 	return r

@@ -11,7 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
-// chainRig returns a rig whose calls of send, work and open are nested.
+// chainRig returns a rig for a chain of specs.
 func chainRig(t *testing.T, f compiler.Features, specs ...string) *rig {
 	return newRigOf(t, f, compiler.Options{CountCalls: true}, resolve.Wishes{Chain: true}, specs...)
 }
@@ -64,9 +64,9 @@ func (r *rig) requireCounts() {
 	r.t.Helper()
 	for i, ev := range r.unit.Events {
 		c := r.counters(i)
-		r.tallied[i].Matched += r.shownOf[ev]
-		r.tallied[i].Filtered += r.entered[ev.Probe.Func.Name] - r.shownOf[ev]
-		require.Equal(r.t, *r.tallied[i], c, "event %d", i)
+		r.wanted[i].Matched += r.shownOf[ev]
+		r.wanted[i].Filtered += r.entered[ev.Probe.Func.Name] - r.shownOf[ev]
+		require.Equal(r.t, *r.wanted[i], c, "event %d", i)
 	}
 	clear(r.entered)
 }
@@ -183,7 +183,7 @@ func TestChainLosses(t *testing.T) {
 	})
 }
 
-// A call that does not return can be the last one of a stack.
+// A call that does not return can be the last one of a chain.
 func TestChainWithoutReturn(t *testing.T) {
 	for _, last := range []struct {
 		spec string
@@ -203,7 +203,7 @@ func TestChainWithoutReturn(t *testing.T) {
 	}
 }
 
-// If threads end inside a stack of calls, nothing of it is kept, whatever its
+// If threads end inside the calls of a chain, nothing of them is kept, whatever their
 // size.
 func TestChainExitInside(t *testing.T) {
 	for _, large := range []string{"work(mode)", "work(mode, $kstack, $comm)"} {

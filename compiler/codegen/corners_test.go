@@ -14,13 +14,13 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// A condition may combine very many tests of both sides.
+// A condition may combine very many predicates of both sides.
 func TestManyAlternatives(t *testing.T) {
-	var tests []string
+	var predicates []string
 	for i := range 40 {
-		tests = append(tests, fmt.Sprintf("count == %d", 100+i))
+		predicates = append(predicates, fmt.Sprintf("count == %d", 100+i))
 	}
-	text := "read(count) if return == 3 || " + strings.Join(tests, " || ")
+	text := "read(count) if return == 3 || " + strings.Join(predicates, " || ")
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{}, text)
 		for count := uint64(99); count <= 140; count++ {
@@ -30,16 +30,16 @@ func TestManyAlternatives(t *testing.T) {
 	})
 }
 
-// Saved values of tests leave enough room on the stack for everything else.
-func TestManyTests(t *testing.T) {
-	var tests []string
+// Saved values of predicates leave enough room on the stack for everything else.
+func TestManyPredicates(t *testing.T) {
+	var predicates []string
 	for _, value := range []string{"buf->len", "buf->err", "buf->hash", "buf->peek", "buf->type", "buf->delta", "count"} {
 		for _, format := range []string{"x8", "x16", "x32", "x64", "s8", "s16", "s32"} {
-			tests = append(tests, fmt.Sprintf("%s:%s != 1", value, format))
+			predicates = append(predicates, fmt.Sprintf("%s:%s != 1", value, format))
 		}
 	}
 	const values = "buf->len, buf->err, buf->type, buf->delta, buf->ready, buf->peek, buf->stamp.tv_sec, count"
-	cond := strings.Join(tests, " && ") + ` && buf->dev->name == "eth0"`
+	cond := strings.Join(predicates, " && ") + ` && buf->dev->name == "eth0"`
 	for _, text := range []string{"read(" + values + ") if " + cond, "read(" + values + ", return) if " + cond, "read(count) if return == 0 && " + cond} {
 		backEnds(t, func(t *testing.T, f compiler.Features) {
 			for _, m := range []compiler.Measure{compiler.NoMeasure, compiler.Calls, compiler.Durations} {
@@ -59,7 +59,7 @@ func TestManyTests(t *testing.T) {
 	})
 }
 
-// A fault of a test at entry is counted even if the call is rejected at return.
+// A fault of a predicate at entry is counted even if the call is rejected at return.
 func TestUnreadableAtEntryIsCounted(t *testing.T) {
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{}, "read(count) if return == 4 || buf->len == 104")

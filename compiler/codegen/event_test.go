@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 		{`p read d=+0(+24(+8(%di))):string if d ~ "up*"`, args1(5), nil, []string{`entry d="uplink"`}},
 		{`p read d=ubuf:ustring if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
 		{`p read d=+u0(%si):string if d ~ "us*"`, args(0, ubuf, 0, 0), nil, []string{`entry d="user"`}},
-		// Tests of the symbol at an address.
+		// Predicates on the symbol at an address.
 		{"p read n=%dx if n.function == open && n.function != send", args1(0xffff_ffff_8100_0200), nil, []string{"entry n=18446744071578845696"}},
 		{"p read n=%dx if n.function == open", args1(0xffff_ffff_8100_02ff), nil, []string{"entry n=18446744071578845951"}},
 		{"p read n=%dx if n.function == open", args1(0xffff_ffff_8100_0300), nil, nil},
@@ -187,7 +187,7 @@ func TestEventAttach(t *testing.T) {
 	require.ErrorContains(t, err, "perf_event_paranoid is 3, and registers, the stack")
 }
 
-// A kretprobe provides the return address. Where it does not, the address is
+// On some kernels, a kretprobe provides the return address. On others, the address is
 // read at entry from the top of the stack, or on arm64 from the link register.
 func TestReturnAddress(t *testing.T) {
 	lines := []string{
@@ -213,7 +213,7 @@ func TestReturnAddress(t *testing.T) {
 }
 
 // Lines that ask for a kretprobe show the return address by default, if a
-// kretprobe knows it and can be created.
+// kretprobe provides it and can be created.
 func TestCallerShown(t *testing.T) {
 	knows := compilertest.Function("rethook_find_ret_addr", compilertest.Long)
 	for _, tc := range []struct {

@@ -106,7 +106,7 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 // callStacks has what bpf_get_stack returns.
 type callStacks struct {
 	kernel []uint64 // return addresses, from the function on
-	// program is how many frames of the program itself are above them.
+	// program counts the frames of the program itself, which are above them.
 	program int
 	leaf    bool   // whether the function's caller is in a register alone
 	user    []byte // frames with build ids; nil if there is no user stack

@@ -36,9 +36,9 @@ type machine struct {
 	ip      uint64 // address of the function
 	jump    string // map of the last jump to another program, and the index
 	jumpTo  int
-	atRet   bool   // whether the session's return side runs
-	result  uint64 // result of the program
-	set     [11]bool
+	atRet   bool            // whether the return side of a kprobe.session runs
+	result  uint64          // result of the program
+	set     [11]bool        // which registers are set
 	frame   uint64          // address of the program's stack
 	written [stackSize]bool // which bytes of the stack are written
 	seqFile uint64          // address of the file that an iterator writes to

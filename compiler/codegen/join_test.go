@@ -142,8 +142,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What instructions have besides their bytes, a glob's thousands of programs have in
-// memory once.
+// Equal notes of instructions are in memory once for all programs, of which a glob has
+// thousands.
 func TestSharedNotes(t *testing.T) {
 	unit := newRigOn(t, compilertest.NewTarget(t, compilertest.WithMulti), compiler.Options{}, resolve.Wishes{}, joinedSpecs...).unit
 	seen := map[notes]asm.Metadata{}

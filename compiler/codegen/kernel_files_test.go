@@ -6,8 +6,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// pathTypes are the types that the names of a path are found by, with the members in a
-// random order.
+// pathTypes are the types through which the names of a path are found, with their
+// members in a random order.
 type pathTypes struct {
 	path, file, dentry *cType // those that a path is shown of
 	mount, vfsmount    *cType

@@ -27,7 +27,7 @@ type kernel struct {
 	funcs  []*cFunction
 	iters  []*cFunction
 	meta   *cType // what the programs of iterators are told
-	metaAt uint64 // where
+	metaAt uint64 // its address
 	// numbers has the names of all types that a number can be cast to.
 	numbers []string
 	globals map[string]uint64 // addresses; BTF does not describe their types
@@ -203,7 +203,7 @@ func (fn *cFunction) returned(k *kernel) []byte {
 }
 
 // inWords reports whether arguments and result are in registers and stack words
-// on every architecture that passes records of two words so.
+// on every architecture that passes records of two words in that way.
 func (fn *cFunction) inWords() bool {
 	return (fn.result == nil || !fn.result.inMemory()) &&
 		!slices.ContainsFunc(fn.params, func(p cParam) bool { return p.typ.size > 16 })

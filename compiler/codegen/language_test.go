@@ -13,8 +13,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// What each spec shows of a call, for the features beyond the original
-// language.
+// What each spec shows of a call: all forms of values, formats, constants and
+// conditions.
 func TestLanguage(t *testing.T) {
 	const neg = math.MaxUint64
 	for _, tc := range []struct {
@@ -200,7 +200,7 @@ func TestLanguage(t *testing.T) {
 		{"read(count) if buf->len == 104 || return == 4", args1(5), []uint64{3}, nil},
 		{"read(count) if count == 4 || return == 3", args1(5), []uint64{3}, []string{"call count=5"}},
 		{"read($pid) if $pid == 7 && $tid != 7", args1(5), nil, []string{"entry $pid=7"}},
-		// If a value cannot be read, neither a test nor its opposite holds.
+		// If a value cannot be read, neither a predicate nor its opposite holds.
 		{"read(count) if !(buf->len == 5)", args(0, 0, 5, 0), nil, nil},
 		{"read(count) if !(buf->len != 5)", args(0, 0, 5, 0), nil, nil},
 		{"read(count) if buf->len == 0 || count == 5", args(0, 0, 5, 0), nil, []string{"entry count=5"}},

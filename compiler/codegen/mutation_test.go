@@ -23,7 +23,7 @@ func TestSemanticsFindsMutants(t *testing.T) {
 		k, err := newKernel(rand.New(rand.NewPCG(seed, 1)))
 		require.NoError(t, err)
 		x := newExperiment(t, k, k.funcs[0])
-		unit := x.compile(t, backEnd{compiler.AMD64, compilertest.WithTrampoline}, &tally{})
+		unit := x.compile(t, backEnd{compiler.AMD64, compilertest.WithTrampoline}, &tried{})
 		if unit == nil {
 			continue
 		}
@@ -33,7 +33,7 @@ func TestSemanticsFindsMutants(t *testing.T) {
 			ps := unit.Collection.Programs[name]
 			right := ps.Instructions
 			if tr.decoded[&right[0]] == nil {
-				continue // no thread ends
+				continue // it has not run: no thread has ended
 			}
 			for range 5 {
 				if ps.Instructions = mutant(rnd, right, tr.decoded[&right[0]]); ps.Instructions == nil {
@@ -79,7 +79,7 @@ func mutant(rnd *rand.Rand, insns asm.Instructions, ran []instruction) asm.Instr
 }
 
 // guards are the steps that do not affect consecutive calls in one thread.
-// TestSkippedSides covers interrupts; TestTakenSeats and its neighbours cover
+// TestSkippedSides covers interrupts; TestTakenBuckets and its neighbours cover
 // threads, recursion and missed returns.
 var guards = map[string]bool{
 	"no program of this function runs on this CPU": true, "counting goes on": true, "done": true,

@@ -14,8 +14,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
-// fileTypes returns the types that paths are found by, in an order of members
-// that no kernel has, and a function with arguments of them.
+// fileTypes returns the types through which paths are found, in an order of members
+// that no kernel has, and a function with arguments of these types.
 func fileTypes() []btf.Type {
 	member := func(name string, t btf.Type, off uint32) btf.Member {
 		return btf.Member{Name: name, Type: t, Offset: btf.Bits(8 * off)}

@@ -175,7 +175,7 @@ func TestRecursionKeepsCallsApart(t *testing.T) {
 	})
 }
 
-// A return whose entry did not match, or was missed, is not shown.
+// A return whose entry did not match is not shown.
 func TestReturnWithoutEntry(t *testing.T) {
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{}, "read(buf->len == 7, return)")
@@ -257,7 +257,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// A record with more values than a store instruction reaches is refused.
+// A record that is larger than the ring buffer is refused.
 func TestRecordLimits(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)
 	p := mustResolve(t, target, "huge(big)")

@@ -57,9 +57,9 @@ func (w *writer) cond(depth int) string {
 	return fmt.Sprintf("!(%s)", w.cond(depth-1))
 }
 
-// item returns a value, perhaps with a format, perhaps with a test.
-func (w *writer) item(test bool) string {
-	if !test && !w.ref.fn.iterator && w.rnd.IntN(40) == 0 {
+// item returns a value, perhaps with a format, and with a predicate if compares is set.
+func (w *writer) item(compares bool) string {
+	if !compares && !w.ref.fn.iterator && w.rnd.IntN(40) == 0 {
 		return pick(w.rnd, []string{"$kstack", "$ustack"})
 	}
 	d := w.value()
@@ -70,13 +70,13 @@ func (w *writer) item(test bool) string {
 		}
 		return text
 	}
-	for tries := 0; !test && tries < 40 && w.rnd.IntN(40) != 0 && w.paths; tries++ {
+	for tries := 0; !compares && tries < 40 && w.rnd.IntN(40) != 0 && w.paths; tries++ {
 		if w.hasPath(d) && w.rnd.IntN(8) != 0 {
 			return d.text + ":path"
 		}
 		d = w.value()
 	}
-	for test && !d.testable() && w.rnd.IntN(10) != 0 {
+	for compares && !d.comparable() && w.rnd.IntN(10) != 0 {
 		if size := d.typ.size; size == 4 || size == 16 {
 			text := d.text + ":" + pick(w.rnd, addressFormats[size])
 			return text + w.predicate(text)
@@ -91,10 +91,10 @@ func (w *writer) item(test bool) string {
 		text += w.format(d)
 	}
 	switch {
-	case test && d.typ.scalar() && (d.typ.kind != cPointer || strings.Contains(text, ":")) && w.rnd.IntN(4) == 0:
+	case compares && d.typ.scalar() && (d.typ.kind != cPointer || strings.Contains(text, ":")) && w.rnd.IntN(4) == 0:
 		op := pick(w.rnd, []string{"==", "!=", "<", "<=", ">", ">=", "&"})
 		text += " " + op + " " + w.plain(w.joined(w.number64(), 1)).text
-	case test:
+	case compares:
 		text += w.predicate(text)
 	}
 	return text
@@ -161,7 +161,7 @@ func (w *writer) joined(d draft, depth int) draft {
 	return d
 }
 
-func (d *draft) testable() bool { return d.typ.scalar() || d.typ.string() }
+func (d *draft) comparable() bool { return d.typ.scalar() || d.typ.string() }
 
 // value extends an argument, the result or a builtin by random steps.
 func (w *writer) value() draft {

@@ -9,8 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
-// Each kind of event of each function has its own bound in each second. What is more
-// is counted as that.
+// Each kind of event of each function has its own bound in each second. Events beyond
+// it are counted as limited.
 func TestRate(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		f.CPUs = 4
@@ -66,8 +66,8 @@ func TestRateLate(t *testing.T) {
 	})
 }
 
-// Where a program finds that another one is asking, and has to give up, its event
-// counts as one too many.
+// If a program has to give up because another one is asking, its event is counted as
+// limited.
 func TestRateLocked(t *testing.T) {
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		f.CompareExchange = false
@@ -80,8 +80,8 @@ func TestRateLocked(t *testing.T) {
 	})
 }
 
-// Of a chain, the rate is that of the last calls. The calls around them are shown with
-// those.
+// The rate of a chain is that of its last calls. The calls around them are shown with
+// them.
 func TestRateOfChain(t *testing.T) {
 	for _, last := range []string{"open(dfd)", "open(dfd, return)", "open(return)", "open(dfd, return == 0)"} {
 		spanEnds(t, func(t *testing.T, f compiler.Features) {
@@ -113,7 +113,7 @@ func TestRateOfChain(t *testing.T) {
 	}
 }
 
-// Of a span, the rate is that of the ends: beginnings are no events.
+// The rate of a span is that of its ends: beginnings are no events.
 func TestRateOfSpan(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{CountCalls: true, Rate: 2}, "send(dev:u64) => free(data) on buf")

@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// The types that C's operations have.
+// cOperands has the types of C's operations, by their size and sign.
 var cOperands = map[[2]int]*cType{
 	{4, 1}: cNumber("int", "int", 4, true), {4, 0}: cNumber("unsigned int", "unsigned int", 4, false),
 	{8, 1}: cNumber("long", "long int", 8, true), {8, 0}: cNumber("unsigned long", "long unsigned int", 8, false),
@@ -229,8 +229,8 @@ func (r *reference) with(it *spec.Item) spec.Expr {
 	return nil
 }
 
-// testWith compares two values.
-func (r *reference) testWith(it *spec.Item, with spec.Expr) (truth, error) {
+// holdsWith returns the result of a predicate that compares two values.
+func (r *reference) holdsWith(it *spec.Item, with spec.Expr) (truth, error) {
 	var x cell
 	var err error
 	if c, ok := r.call.early[key(it)]; ok && r.late && r.belongs(it.Value) == compiler.AtEntry {
@@ -280,8 +280,8 @@ func (r *reference) leftOf(it *spec.Item) (cell, error) {
 
 func key(it *spec.Item) string { return it.Value.String() + ":" + it.Format.Name }
 
-// belongs returns the side to which a value belongs. What is there on both belongs
-// to the entry, if anything does.
+// belongs returns the side to which a value belongs. A value that is known on both
+// belongs to the entry, unless the spec is about the return alone.
 func (r *reference) belongs(e spec.Expr) compiler.Side {
 	if s := side(e); s != compiler.AnySide {
 		return s
@@ -293,7 +293,7 @@ func (r *reference) belongs(e spec.Expr) compiler.Side {
 	return both
 }
 
-// lookEarly evaluates, at entry, what values at return are computed of.
+// lookEarly evaluates, at entry, what values at return are computed from.
 func (r *reference) lookEarly() error {
 	r.call.early = map[string]cell{}
 	early := func(e spec.Expr) {
@@ -304,7 +304,7 @@ func (r *reference) lookEarly() error {
 			r.call.early[e.String()] = c
 		}
 	}
-	for _, it := range append(r.list(), r.tested()...) {
+	for _, it := range append(r.list(), r.predicates()...) {
 		it.Walk(func(e spec.Expr) {
 			if b, ok := e.(*spec.Binary); ok {
 				early(b.X)

@@ -23,9 +23,9 @@ type referenceCall struct {
 	result []byte
 	now    moment
 	start  uint64               // time at entry
-	kept   map[*spec.Item]shown // values at entry
-	tested map[*spec.Item]truth // results of tests at entry
-	early  map[string]cell      // values at entry that those at return are computed of
+	kept   map[*spec.Item]shown // what is shown of the items
+	truths map[*spec.Item]truth // results of predicates
+	early  map[string]cell      // values at entry that those at return are computed from
 	before map[string]shown     // values at entry that others are compared with
 	soft   bool                 // whether a kernel address could not be read
 	// For calls that are measured:
@@ -102,27 +102,27 @@ func (r *reference) list() []*spec.Item {
 			add(&spec.Item{Value: with})
 		}
 	}
-	for _, it := range r.tested() {
+	for _, it := range r.predicates() {
 		r.addBefore(it)
 	}
 	return r.shown
 }
 
-// tests returns the conditions that must all hold.
-func (r *reference) tests() []spec.Cond {
-	var tests []spec.Cond
+// conds returns the conditions that must all hold.
+func (r *reference) conds() []spec.Cond {
+	var conds []spec.Cond
 	for _, it := range r.trace.Items {
 		if it.Pred != nil {
-			tests = append(tests, it)
+			conds = append(conds, it)
 		}
 	}
 	if r.trace.Cond != nil {
-		tests = append(tests, r.trace.Cond)
+		conds = append(conds, r.trace.Cond)
 	}
 	if changed := r.onlyChanged(); changed != nil {
-		tests = append(tests, changed)
+		conds = append(conds, changed)
 	}
-	return tests
+	return conds
 }
 
 // sides returns which sides of a call the spec refers to, and the side at which
@@ -160,8 +160,8 @@ func (r *reference) side(it *spec.Item) compiler.Side {
 	return r.belongs(it.Value)
 }
 
-// testSide returns the side at which a reference makes a test.
-func (r *reference) testSide(it *spec.Item) compiler.Side {
+// predicateSide returns the side at which a reference evaluates a predicate.
+func (r *reference) predicateSide(it *spec.Item) compiler.Side {
 	s := r.side(it)
 	if with := r.with(it); with != nil {
 		s = max(s, r.belongs(with))
@@ -169,7 +169,7 @@ func (r *reference) testSide(it *spec.Item) compiler.Side {
 	return s
 }
 
-// joins reports whether an item is computed of what belongs to the entry and of
+// joins reports whether an item is computed from what belongs to the entry and from
 // what belongs to the return.
 func (r *reference) joins(it *spec.Item) bool {
 	var entry, ret bool
@@ -188,7 +188,7 @@ func (r *reference) joins(it *spec.Item) bool {
 // paired reports whether one event has both sides.
 func (r *reference) paired() bool {
 	entry, ret, _ := r.sides()
-	joins := len(r.tests()) > 0
+	joins := len(r.conds()) > 0
 	for _, it := range r.list() {
 		joins = joins || r.joins(&spec.Item{Value: it.Value})
 	}
@@ -208,21 +208,21 @@ func (r *reference) look(at compiler.Side) (err error) {
 			r.call.before[key(it)] = r.call.kept[it]
 		}
 	}
-	for _, it := range r.tested() {
-		if r.testSide(it) != at {
+	for _, it := range r.predicates() {
+		if r.predicateSide(it) != at {
 			continue
 		}
-		if r.call.tested[it], err = r.test(it); err != nil {
+		if r.call.truths[it], err = r.holds(it); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tested returns the items with a test.
-func (r *reference) tested() []*spec.Item {
+// predicates returns the items that are predicates of the conditions.
+func (r *reference) predicates() []*spec.Item {
 	var items []*spec.Item
-	for _, t := range r.tests() {
+	for _, t := range r.conds() {
 		cond(t, func(it *spec.Item) truth { items = append(items, it); return no })
 	}
 	return items
@@ -232,7 +232,7 @@ func (r *reference) tested() []*spec.Item {
 func (r *reference) enter(c *referenceCall) ([]expected, error) {
 	r.call = c
 	c.before = map[string]shown{}
-	c.kept, c.tested, c.start = map[*spec.Item]shown{}, map[*spec.Item]truth{}, c.now.time
+	c.kept, c.truths, c.start = map[*spec.Item]shown{}, map[*spec.Item]truth{}, c.now.time
 	r.late = false
 	if err := r.lookEarly(); err != nil {
 		return nil, err
@@ -269,11 +269,11 @@ func (r *reference) leave(c *referenceCall) ([]expected, error) {
 	return []expected{r.event(compiler.ReturnEvent, compiler.AtReturn)}, nil
 }
 
-// verdict returns whether all tests hold.
+// verdict returns whether all conditions hold.
 func (r *reference) verdict() truth {
 	v := yes
-	for _, t := range r.tests() {
-		v = min(v, cond(t, func(it *spec.Item) truth { return r.call.tested[it] }))
+	for _, t := range r.conds() {
+		v = min(v, cond(t, func(it *spec.Item) truth { return r.call.truths[it] }))
 	}
 	return v
 }
@@ -293,7 +293,7 @@ func (r *reference) event(kind compiler.EventKind, at compiler.Side) expected {
 // as unreadable.
 func (r *reference) unreadable(trampoline bool) (least, most int) {
 	met := false
-	for _, v := range r.call.tested {
+	for _, v := range r.call.truths {
 		met = met || v == unknown
 	}
 	switch v := r.verdict(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// truth is the result of a test. The result for a value that cannot be read is
-// unknown, and so is its negation.
+// truth is the result of a predicate or a condition. The result for a value that
+// cannot be read is unknown, and so is its negation.
 type truth int8
 
 const (
@@ -26,7 +26,7 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// cond evaluates a condition from the results of its tests.
+// cond evaluates a condition from the results of its predicates.
 func cond(c spec.Cond, leaf func(*spec.Item) truth) truth {
 	switch c := c.(type) {
 	case *spec.Not:
@@ -39,13 +39,13 @@ func cond(c spec.Cond, leaf func(*spec.Item) truth) truth {
 	return leaf(c.(*spec.Item))
 }
 
-// test returns the result of one test.
-func (r *reference) test(it *spec.Item) (truth, error) {
+// holds returns the result of one predicate.
+func (r *reference) holds(it *spec.Item) (truth, error) {
 	if with := r.with(it); with != nil {
-		return r.testWith(it, with)
+		return r.holdsWith(it, with)
 	}
 	if d, ok := it.Value.(*spec.Diff); ok {
-		return r.testDiff(it, d)
+		return r.diffHolds(it, d)
 	}
 	c, err := r.eval(it.Value)
 	if err != nil {
@@ -54,9 +54,9 @@ func (r *reference) test(it *spec.Item) (truth, error) {
 	p := it.Pred
 	switch isString := p != nil && p.Const.Kind == spec.String; {
 	case isString && isAddress(it, c.typ):
-		return r.testAddress(it, c)
+		return r.addressHolds(it, c)
 	case isString && !isAddress(it, nil):
-		return r.testText(it, c), nil
+		return r.textHolds(it, c), nil
 	}
 	f := r.formatted(it, c)
 	if f.bad {
@@ -154,8 +154,8 @@ func isAddress(it *spec.Item, t *cType) bool {
 	return false
 }
 
-// addressIn returns the bytes of an address. If they cannot be read, the cell becomes
-// what is bad.
+// addressIn returns the bytes of an address. If they cannot be read, c becomes the
+// cell that is bad.
 func (r *reference) addressIn(it *spec.Item, c *cell) (b []byte, ok bool) {
 	size := c.typ.size
 	if c.typ.kind == cPointer {
@@ -172,8 +172,8 @@ func (r *reference) addressIn(it *spec.Item, c *cell) (b []byte, ok bool) {
 	return b, !c.bad
 }
 
-// testAddress compares the bytes of addresses.
-func (r *reference) testAddress(it *spec.Item, c cell) (truth, error) {
+// addressHolds returns the result of a predicate on an address.
+func (r *reference) addressHolds(it *spec.Item, c cell) (truth, error) {
 	want, err := netip.ParseAddr(it.Pred.Const.Str)
 	if err != nil {
 		return no, err
@@ -186,8 +186,8 @@ func (r *reference) testAddress(it *spec.Item, c cell) (truth, error) {
 	return truthOf(bytes.Equal(b, want.AsSlice()) == (it.Pred.Op == spec.Eq)), nil
 }
 
-// testText compares strings.
-func (r *reference) testText(it *spec.Item, c cell) truth {
+// textHolds returns the result of a predicate on a string.
+func (r *reference) textHolds(it *spec.Item, c cell) truth {
 	var text string
 	if c.typ.scalar() {
 		f := r.formatted(it, c)

@@ -8,7 +8,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// comparedIn returns the value that is compared: what an argument points to.
+// comparedIn returns the value that a diff compares: of an argument that is a pointer,
+// what it points to.
 func (r *reference) comparedIn(d *spec.Diff) spec.Expr {
 	if c, err := r.eval(d.X); err == nil && c.in == inWords && c.typ.kind == cPointer {
 		return &spec.Deref{X: d.X}
@@ -16,7 +17,8 @@ func (r *reference) comparedIn(d *spec.Diff) spec.Expr {
 	return d.X
 }
 
-// addBefore adds what an item compares with to what is shown.
+// addBefore adds the value at entry that a diff compares with to the items that are
+// recorded.
 func (r *reference) addBefore(it *spec.Item) {
 	d, ok := it.Value.(*spec.Diff)
 	if !ok {
@@ -35,8 +37,8 @@ func (r *reference) addBefore(it *spec.Item) {
 	r.shown = append(r.shown, before)
 }
 
-// onlyChanged returns the condition that a diff of the list shows anything, unless
-// the spec has a condition on one.
+// onlyChanged returns the condition that one of the diffs in the list differs, or nil
+// if there is none, or if the spec has a condition on a diff.
 func (r *reference) onlyChanged() spec.Cond {
 	if r.changed != nil {
 		return r.changed
@@ -59,8 +61,8 @@ func (r *reference) onlyChanged() spec.Cond {
 	return changed
 }
 
-// testDiff returns whether a value differs from what it was at entry.
-func (r *reference) testDiff(it *spec.Item, d *spec.Diff) (truth, error) {
+// diffHolds returns whether a value differs from what it was at entry.
+func (r *reference) diffHolds(it *spec.Item, d *spec.Diff) (truth, error) {
 	now, err := r.show(it)
 	if err != nil {
 		return no, err

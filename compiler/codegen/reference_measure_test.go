@@ -19,7 +19,7 @@ type counted struct {
 	rows           map[string]*tabled
 }
 
-// subject returns the item that is measured: the first one without a test.
+// subject returns the item that is measured: the first one without a predicate.
 func (r *reference) subject() *spec.Item {
 	items := r.trace.Items
 	if i := slices.IndexFunc(items, func(it *spec.Item) bool { return it.Pred == nil }); i >= 0 {
@@ -30,7 +30,7 @@ func (r *reference) subject() *spec.Item {
 
 // note records what a measure needs of a side.
 func (r *reference) note(at compiler.Side) error {
-	for _, it := range append(r.list(), r.tested()...) {
+	for _, it := range append(r.list(), r.predicates()...) {
 		if r.side(it) != at {
 			continue
 		}
@@ -46,7 +46,7 @@ func (r *reference) note(at compiler.Side) error {
 			r.call.keys[it] = r.keyOf(c)
 		}
 	}
-	for _, it := range r.tested() {
+	for _, it := range r.predicates() {
 		with := r.with(it)
 		if with == nil || r.belongs(with) != at {
 			continue

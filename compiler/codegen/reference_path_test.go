@@ -45,8 +45,8 @@ type referenceWalk struct {
 	bad    uint64 // address of the first structure that could not be read
 }
 
-// pointer returns the pointer that a member of a structure is, or 0. If it cannot be
-// read, the walk has failed at the address blame.
+// pointer returns the pointer in a member of a structure, or 0. If it cannot be read,
+// the walk has failed at the address blame.
 func (w *referenceWalk) pointer(t *cType, addr uint64, blame uint64, names ...string) uint64 {
 	for _, name := range names {
 		m, ok := t.find(name)
@@ -67,7 +67,7 @@ func (w *referenceWalk) pointer(t *cType, addr uint64, blame uint64, names ...st
 	return binary.LittleEndian.Uint64(b)
 }
 
-// string returns a string of at most 255 bytes.
+// string returns the first bytes of a string, most at most.
 func (w *referenceWalk) string(addr, blame uint64, most int) string {
 	text, ok := w.text(addr, false)
 	if !ok && !w.failed {
@@ -76,7 +76,7 @@ func (w *referenceWalk) string(addr, blame uint64, most int) string {
 	return text[:min(len(text), most)]
 }
 
-// path walks from a struct path. What holds it is to blame if it cannot be read.
+// path walks from a struct path. If that cannot be read, the walk has failed at blame.
 func (w *referenceWalk) path(addr, blame uint64) string {
 	files := w.k.files
 	mnt := w.pointer(files.path, addr, blame, "mnt")

@@ -66,7 +66,7 @@ func (r *reference) read(c *cell, n int) []byte {
 	addr := c.base + c.off
 	b, ok, straddles := r.k.mem.at(addr, uint64(n))
 	r.open = r.open || straddles
-	if !ok || int64(addr) >= 0 { // user memory is read in another way
+	if !ok || int64(addr) >= 0 { // the helper for kernel memory does not read user memory
 		c.bad = true
 		return nil
 	}

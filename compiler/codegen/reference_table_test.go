@@ -9,8 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// tableOf says which aggregates a reference expects of the values of its items. The
-// items before them are the key.
+// tableOf has the aggregates that a reference expects of the last of its items, and the
+// number of items before these, which are the key.
 type tableOf struct {
 	key        int
 	aggregates []*spec.Aggregate

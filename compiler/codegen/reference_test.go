@@ -27,10 +27,10 @@ type reference struct {
 	// exists.
 	open bool
 	late bool // whether the call has returned
-	// hidden are the items that others are compared with.
+	// hidden has the items that others are compared with.
 	hidden  map[*spec.Item]bool
 	changed spec.Cond // the condition of a spec that only shows what differs
-	now     bool      // whether nothing is what it was at entry, but for the arguments
+	now     bool      // whether values are those at return, except for arguments
 }
 
 // cell is the value of an expression: a place in memory, a part of the words

@@ -83,7 +83,8 @@ func (tr *trial) meta(c *referenceCall, number uint64) {
 	copy(b, le(tr.seqFile, uint64(1), number))
 }
 
-// object runs the program for an object, which writes so many rows.
+// object runs the program for an object, and checks that it writes a row if rows is not
+// 0, and none otherwise.
 func (tr *trial) object(args [][]byte, rows int) error {
 	at := tr.unit.Attachments[0]
 	ctx := tr.alloc(slices.Concat(args...))
@@ -131,11 +132,11 @@ func (tr *trial) checkRows() error {
 	}
 	objects := 0
 	for _, plan := range tr.calls {
-		if tr.tally && binary.LittleEndian.Uint64(plan.args[1]) != 0 {
+		if tr.countsCalls && binary.LittleEndian.Uint64(plan.args[1]) != 0 {
 			objects++
 		}
 	}
-	if int(c.Matched+c.Filtered) != objects || tr.tally && int(c.Matched) != len(rows) {
+	if int(c.Matched+c.Filtered) != objects || tr.countsCalls && int(c.Matched) != len(rows) {
 		return fmt.Errorf("of %d objects %d have matched, and %d not; %d rows", objects, c.Matched, c.Filtered, len(rows))
 	}
 	return nil

@@ -28,23 +28,23 @@ func FuzzSemantics(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64) { semantics(t, seed, &tally{}) })
+	f.Fuzz(func(t *testing.T, seed uint64) { semantics(t, seed, &tried{}) })
 }
 
 // TestSemantics runs a number of rounds on all CPUs. A round is a call of a
 // spec on a back end.
 func TestSemantics(t *testing.T) {
 	if *onlySeed != 0 {
-		semantics(t, *onlySeed, &tally{})
+		semantics(t, *onlySeed, &tried{})
 		return
 	}
-	var total tally
+	var total tried
 	shards := runtime.GOMAXPROCS(0)
 	t.Run("shards", func(t *testing.T) {
 		for i := range shards {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				var own tally
+				var own tried
 				for seed := uint64(i + 1); own.rounds < *rounds/shards && !t.Failed(); seed += uint64(shards) {
 					semantics(t, seed, &own)
 				}
@@ -62,14 +62,14 @@ func TestSemantics(t *testing.T) {
 	require.Greater(t, 3000*min(total.paths, total.stacks), total.rounds, "many paths and stacks are shown")
 }
 
-// tally counts what was tried.
-type tally struct {
+// tried counts what was tried.
+type tried struct {
 	mu                                               sync.Mutex
 	rounds, specs, refused, events, unreadable, open int
 	rows, paths, stacks                              int // of the events
 }
 
-func (a *tally) add(b *tally) {
+func (a *tried) add(b *tried) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rounds += b.rounds
@@ -84,7 +84,7 @@ func (a *tally) add(b *tally) {
 }
 
 // count counts what the expected events show.
-func (a *tally) count(tr *trial) {
+func (a *tried) count(tr *trial) {
 	for _, e := range tr.want {
 		if tr.ref.fn.iterator {
 			a.rows++
@@ -100,13 +100,13 @@ func (a *tally) count(tr *trial) {
 	}
 }
 
-func (a *tally) String() string {
+func (a *tried) String() string {
 	return fmt.Sprintf("%d rounds with %d specs, %d of them refused: %d events with %d rows, %d paths and %d stacks, %d unreadable, %d specs left open",
 		a.rounds, a.specs, a.refused, a.events, a.rows, a.paths, a.stacks, a.unreadable, a.open)
 }
 
 // semantics tests specs on a random kernel.
-func semantics(t testing.TB, seed uint64, sum *tally) {
+func semantics(t testing.TB, seed uint64, sum *tried) {
 	k, err := newKernel(rand.New(rand.NewPCG(seed, 1)))
 	require.NoError(t, err, "seed %d", seed)
 	for _, fn := range slices.Concat(k.funcs, k.iters) {
@@ -118,10 +118,10 @@ func semantics(t testing.TB, seed uint64, sum *tally) {
 }
 
 // try makes the calls on each back end.
-func (x *experiment) try(t testing.TB, seed uint64, sum *tally) {
+func (x *experiment) try(t testing.TB, seed uint64, sum *tried) {
 	for _, end := range semanticBackEnds {
 		if end.arch == compiler.ARM64 && !x.fn.inWords() {
-			continue // it uses addresses, which specs read in another way
+			continue // large records are passed as addresses, and specs have to follow these
 		}
 		if x.fn.iterator && end.features.KprobeMulti {
 			continue // its program is the same
@@ -229,7 +229,7 @@ func (x *experiment) writer() *writer {
 func (x *experiment) on(t testing.TB, unit *generator, arch *compiler.Arch) *trial {
 	copy(x.k.mem.bytes, x.memory)
 	tr := &trial{
-		rig: withMachine(t, unit, arch), rnd: rand.New(rand.NewPCG(x.seed, 1)), calls: x.calls, tally: x.options.CountCalls,
+		rig: withMachine(t, unit, arch), rnd: rand.New(rand.NewPCG(x.seed, 1)), calls: x.calls, countsCalls: x.options.CountCalls,
 		rate: int(x.options.Rate), asked: map[compiler.EventKind]map[uint64]int{}, limited: map[compiler.EventKind]uint64{},
 		ref: &reference{k: x.k, fn: x.fn, trace: x.plain, max: x.options.MaxBytes, measure: x.measure, table: x.tableOf()},
 	}
@@ -257,7 +257,7 @@ func (x *experiment) resolve(target *compiler.Target) (*compiler.Probe, error) {
 }
 
 // compile returns nil for a spec that is refused.
-func (x *experiment) compile(t testing.TB, end backEnd, sum *tally) *generator {
+func (x *experiment) compile(t testing.TB, end backEnd, sum *tried) *generator {
 	target := &compiler.Target{Kernel: x.k.btf, Symbols: x.k.symbols, Arch: end.arch, Features: end.features}
 	p, err := x.resolve(target)
 	if err != nil {

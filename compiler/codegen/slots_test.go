@@ -45,7 +45,8 @@ func (r *rig) again() {
 	r.pidtid++
 }
 
-// keeping lists specs that keep a small value, a large one, and both.
+// keeping lists specs that keep small values and specs that keep large ones: some whose
+// condition at entry rejects calls, and some that keep all.
 var keeping = []struct{ name, rejecting, all string }{
 	{"small", "read(buf->len == 105, count, return)", "read(buf->len > 0, count, return)"},
 	{"large", "read(buf, buf->len == 105, count, buf->dev->name, buf->stamp, ubuf:ustring, return)", "read(buf, buf->len > 0, count, ubuf:ustring, return)"},
@@ -59,7 +60,7 @@ func keptEverywhere(t *testing.T, test func(t *testing.T, f compiler.Features, r
 	}
 }
 
-// counts lists the count of each event's item.
+// counts lists the values of the items count and return of each event.
 func (r *rig) counts() (pairs []string) {
 	for _, rec := range r.records {
 		ev := r.unit.Events[0]
@@ -160,7 +161,7 @@ func TestMissedReturn(t *testing.T) {
 		require.Equal(t, compiler.Counters{Unpaired: 2}, r.counters(0), "5 has met 4")
 		left := uint64(1)
 		if f.Trampoline && len(r.unit.threads.big) == 0 {
-			left = 0 // 3 has left 5 behind, whose return the kernel has counted as missed
+			left = 0 // the return of 3 has dropped 5, whose return the kernel has counted as missed
 		}
 		shown(6) // further out than 5
 		require.Equal(t, compiler.Counters{Unpaired: 2 + left}, r.counters(0))
@@ -198,8 +199,8 @@ func TestMissedReturnBeforeRejection(t *testing.T) {
 	})
 }
 
-// When a call is entered, all calls further down the stack are given back, however
-// many their missed returns have left.
+// When a call is entered, the slots of all calls further down the stack are emptied,
+// even if many returns were missed.
 func TestManyMissedReturns(t *testing.T) {
 	keptEverywhere(t, func(t *testing.T, f compiler.Features, _, all string) {
 		r := newRig(t, f, compiler.Options{MaxBytes: 300}, all)
@@ -220,8 +221,8 @@ func TestManyMissedReturns(t *testing.T) {
 	})
 }
 
-// Where more calls are left over than one entry gives back, that one finds no
-// room, and all of them are counted.
+// Where more calls are left over than one entry forgets, that entry finds no room,
+// and all of them are counted.
 func TestTooManyMissedReturns(t *testing.T) {
 	keptEverywhere(t, func(t *testing.T, f compiler.Features, _, all string) {
 		r := newRig(t, f, compiler.Options{MaxBytes: 300}, all)
@@ -293,7 +294,7 @@ func (r *rig) neighbour(task uint64) uint64 {
 
 // Threads with the same bucket do not mix, in whatever order they begin and
 // end.
-func TestTakenSeats(t *testing.T) {
+func TestTakenBuckets(t *testing.T) {
 	keptEverywhere(t, func(t *testing.T, f compiler.Features, _, all string) {
 		r := newRig(t, f, compiler.Options{MaxBytes: 300}, all)
 		buf, _ := bufAndDev(r.machine)
@@ -366,8 +367,8 @@ func TestClasses(t *testing.T) {
 	require.Equal(t, sizes[len(sizes)-1], some[mostBig-1])
 }
 
-// Interrupts may come between any two instructions: with calls of another
-// function, or with the end of another thread.
+// Interrupts may come between any two instructions: with calls of other
+// functions, and with the end of another thread.
 func TestInterruptsAnywhere(t *testing.T) {
 	specs := []string{"read(buf->len > 0, count, return)", "work(mode, return > 0, $duration)", "open(dfd, path, return != 0)"}
 	r := newRig(t, compilertest.WithTrampoline, compiler.Options{MaxBytes: 300}, specs...)

@@ -24,7 +24,7 @@ func spanEnds(t *testing.T, test func(t *testing.T, f compiler.Features)) {
 	}
 }
 
-// begun returns who began the span of a record.
+// begun returns the thread that began the span of a record, and the time.
 func begun(unit *generator, rec []byte) (pidtid uint64, time uint64) {
 	l := unit.Events[binary.LittleEndian.Uint32(rec)].Layout
 	return word(rec[l.Begin+compiler.BeginPIDTID:][:8]), word(rec[l.Start:][:8])
@@ -73,8 +73,8 @@ func TestSpan(t *testing.T) {
 	})
 }
 
-// TestSpanSides verifies that a point may be a return, and that the key may differ by
-// its name.
+// TestSpanSides verifies that a point may be a return, and that the key may be another
+// expression at each point.
 func TestSpanSides(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{}, "open(return->len) => send() on return == buf", "twice(a) => work(return) on $tid", "tp:tick(cpu) => tp:tick(cpu, $duration) on buf",
@@ -220,7 +220,7 @@ func TestSpanRaces(t *testing.T) {
 }
 
 // spanRace interrupts a program before its instruction number at. It returns false if
-// the program has not so many.
+// the program has fewer instructions.
 func spanRace(t *testing.T, r *rig, main, other string, before, at int) bool {
 	begins, prior := uint64(0), r.counters(0)
 	begin := func(key uint64) {

@@ -132,12 +132,12 @@ func (tr *spanTrial) finish(frame uint64) error {
 // the duration, and those that do.
 func (tr *spanTrial) verdicts() (early, late truth) {
 	early, late = yes, yes
-	for _, test := range tr.end.tests() {
-		for _, c := range conjuncts(test) {
+	for _, whole := range tr.end.conds() {
+		for _, c := range conjuncts(whole) {
 			timed := false
 			v := cond(c, func(it *spec.Item) truth {
 				it.Walk(func(e spec.Expr) { timed = timed || e.String() == "$duration" })
-				return tr.end.call.tested[it]
+				return tr.end.call.truths[it]
 			})
 			if timed {
 				late = min(late, v)
@@ -165,10 +165,11 @@ func conjuncts(c spec.Cond) []spec.Cond {
 	return []spec.Cond{c}
 }
 
-// unread counts an end whose conditions have a verdict as unreadable, if it is.
+// unread counts an end whose conditions have the result v as unreadable, if a value in
+// them could not be read.
 func (tr *spanTrial) unread(v truth) {
 	met := false
-	for _, of := range tr.end.call.tested {
+	for _, of := range tr.end.call.truths {
 		met = met || of == unknown
 	}
 	switch {
@@ -201,7 +202,7 @@ func (tr *spanTrial) checkSpans() error {
 			return err
 		}
 	}
-	if tr.tally && (begin.Matched != tr.begun || ended.Matched != matched) {
+	if tr.countsCalls && (begin.Matched != tr.begun || ended.Matched != matched) {
 		return fmt.Errorf("%d spans have begun, and %d match, and not %d and %d", begin.Matched, ended.Matched, tr.begun, matched)
 	}
 	own := tr.own()

@@ -90,7 +90,7 @@ func TestKeptStrings(t *testing.T) {
 	}
 }
 
-// Only pointers that can be to strings are read: reading others would clear the
+// Only pointers that can point to strings are read: reading others would clear the
 // whole slot.
 func TestElsewhereIsNotRead(t *testing.T) {
 	for _, arch := range []*compiler.Arch{compiler.AMD64, compiler.ARM64} {

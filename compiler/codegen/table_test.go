@@ -51,7 +51,7 @@ func (r *rig) rows(table int) (rows []string) {
 			case v.Scalar != nil && v.Text == compiler.NoText:
 				parts = append(parts, fmt.Sprint(int64(word([]byte(part)))))
 			case v.IsText():
-				parts = append(parts, strings.TrimRight(part, "\x00")) // other bytes after the string are seen
+				parts = append(parts, strings.TrimRight(part, "\x00")) // other bytes after the string would show
 			default:
 				parts = append(parts, fmt.Sprintf("%x", part))
 			}
@@ -172,7 +172,8 @@ func TestTableFull(t *testing.T) {
 	})
 }
 
-// A call during another, at any of its instructions, is counted beside it.
+// A call that interrupts another, at any of its instructions, is counted, and so is the
+// other.
 func TestTableInInterrupts(t *testing.T) {
 	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithoutFuncArg} {
 		for at := 1; at < 400; at++ {

@@ -46,12 +46,12 @@ func (tr *trial) check() error {
 	if tr.ref.measure != compiler.NoMeasure {
 		return tr.checkMeasure()
 	}
-	return tr.checkTally()
+	return tr.checkCounts()
 }
 
-// checkTally checks that every call counts once for each event, as shown or as
+// checkCounts checks that every call counts once for each event, as matched or as
 // filtered.
-func (tr *trial) checkTally() error {
+func (tr *trial) checkCounts() error {
 	shown := map[*compiler.EventType]int{}
 	for _, rec := range tr.own() {
 		shown[tr.unit.Events[binary.LittleEndian.Uint32(rec)]]++
@@ -62,7 +62,7 @@ func (tr *trial) checkTally() error {
 		}
 		calls := len(tr.calls)
 		matched := shown[ev] + int(tr.limited[ev.Kind])
-		if !tr.tally {
+		if !tr.countsCalls {
 			calls, matched = 0, 0
 		}
 		c := tr.counters(i)

@@ -12,12 +12,12 @@ import (
 // trial runs a spec on one back end, with calls that a reference evaluates.
 type trial struct {
 	*rig
-	ref   *reference
-	rnd   *rand.Rand // the same for all back ends
-	calls []plannedCall
-	tally bool // whether calls are counted
-	want  []expected
-	err   error // first error of the programs
+	ref         *reference
+	rnd         *rand.Rand // the same for all back ends
+	calls       []plannedCall
+	countsCalls bool // whether calls are counted
+	want        []expected
+	err         error // first error of the programs
 	// least and most bound the count of calls with unreadable values.
 	least, most int
 	counted     counted // expected counts, if calls are measured

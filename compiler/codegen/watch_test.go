@@ -19,7 +19,7 @@ import (
 // watchedAt is the address of the variable jiffies of the fixture kernel.
 const watchedAt = 0xffff_ffff_8100_1100
 
-// newWatch compiles what watches memory.
+// newWatch returns a rig for a spec that watches memory.
 func newWatch(t *testing.T, arch *compiler.Arch, f compiler.Features, text string, more ...btf.Type) *rig {
 	trace, err := spec.ParseWatch(text)
 	require.NoError(t, err)
@@ -32,8 +32,8 @@ func newWatch(t *testing.T, arch *compiler.Arch, f compiler.Features, text strin
 	return &rig{t: t, unit: unit, machine: newMachine(unit.Unit), arch: arch}
 }
 
-// write makes memory hold a value and runs the program, as the hardware does at a write
-// by the instruction at ip.
+// writeMemory stores a value and runs the program, as the hardware does at a write by
+// the instruction at ip.
 func (r *rig) writeMemory(bytes []byte, value, ip uint64) {
 	run := func() {
 		ctx := make([]byte, 512)
@@ -130,7 +130,7 @@ func (r *rig) shownWrites() string {
 	return strings.Join(all, " ")
 }
 
-// What the program of user space reads, and that it tells what it cannot read.
+// The program that reads memory for user space returns the bytes, or an error.
 func TestPeek(t *testing.T) {
 	r := newWatch(t, compiler.AMD64, compilertest.WithProbes, "(int)@jiffies")
 	r.put(watchedAt, []byte{1, 2, 3, 4, 5, 6, 7, 8})

@@ -13,7 +13,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// newWatchObjects compiles what watches a member of the objects that calls find.
+// newWatchObjects returns a rig for a spec that watches members of the objects that
+// calls find.
 func newWatchObjects(t *testing.T, f compiler.Features, text string, objects int) *rig {
 	trace, err := spec.ParseWatch(text)
 	require.NoError(t, err)
