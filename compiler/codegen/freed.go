@@ -6,8 +6,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// FreeTracepoint is the tracepoint at which a thread is freed: after it the
-// thread calls nothing more.
+// FreeTracepoint is the tracepoint at which a thread is freed: after it, the
+// thread makes no more calls.
 const FreeTracepoint = "sched_process_free"
 
 // addFreed generates the program that forgets the calls of a freed thread.
@@ -49,7 +49,7 @@ func (u *generator) addFreed(t *threads) {
 	u.hook(FreeTracepoint, "calls of threads", f.insns)
 }
 
-// freed generates that program.
+// freed is the program that addFreed generates.
 type freed struct {
 	*code
 	*threads

@@ -112,7 +112,7 @@ type callStacks struct {
 	user    []byte // frames with build ids; nil if there is no user stack
 }
 
-// frames returns the frames of the kernel's stack without so many of the first ones.
+// frames returns the frames of the kernel's stack without the first skip ones.
 func (s *callStacks) frames(skip int) []byte {
 	b := slices.Repeat([]byte{0x99}, 8*s.program)
 	for i, addr := range s.kernel {

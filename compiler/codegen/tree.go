@@ -82,8 +82,8 @@ func forked(t *compiler.Tasks) asm.Instructions {
 	return c.insns
 }
 
-// left removes a process when its last thread is freed: unlike at
-// sched_process_exit, the process calls nothing more. The thread group leader
+// left removes a process when its last thread is freed: unlike after
+// sched_process_exit, the process makes no more calls. The thread group leader
 // is freed last, though the other threads may outlive it.
 func left(t *compiler.Tasks) asm.Instructions {
 	c := &code{}
