@@ -12,8 +12,8 @@ type Aggregate struct {
 	Name  string // as in the spec: hist($duration)
 	Value *Value // nil for [Count]
 	// Low, High and Step are the bounds of a [Linear] histogram, as 64-bit
-	// numbers with the sign of the value. Bucket i has the values from
-	// Low+i*Step on, and the last one ends before High.
+	// numbers with the sign of the value. Bucket i, counted from 1, begins at
+	// Low+(i-1)*Step, and the last one ends before High.
 	Low, High, Step uint64
 }
 
@@ -49,8 +49,8 @@ func (a *Aggregate) Unit() string {
 const DefaultKeys = 10_240
 
 const (
-	// MostKeyPart is the largest number of bytes of a value in a key, but for
-	// those that say where it ends.
+	// MostKeyPart is the largest number of bytes of a value in a key. A string has
+	// [StringSlack] bytes more.
 	MostKeyPart = 64
 	// MostKey is the largest number of bytes of a key.
 	MostKey = 200
@@ -150,7 +150,7 @@ func (a *Aggregate) Edges(bucket int) (low, high uint64) {
 	return low, low + a.Step - 1
 }
 
-// powers returns the lowest and the highest number of so many bits.
+// powers returns the lowest and the highest number that has this number of bits.
 func powers(bits int) (low, high uint64) {
 	if bits == 0 {
 		return 0, 0

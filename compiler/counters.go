@@ -60,12 +60,12 @@ const (
 	CounterReplaced // of a [BeginEvent]
 	CounterOpen     // of a [BeginEvent]; may be negative on one CPU
 	CounterLimited  // of events that are recorded: those that matched but were too many in their second
-	CounterSecond   // of the same, in the first slot: a second, and how many events asked to be recorded in it
+	CounterSecond   // of the same, in the first slot: a second, and how many events matched in it
 )
 
 // counters has the word of each counter in a slot, and its name in listings. A slot
-// has a cache line to itself, so that it has eight words. What the last two are
-// depends on the event: of those that share a word, no event has more than one.
+// is one cache line, so it has only eight words. What the last two count depends on
+// the event: no event has two counters that share a word.
 var counters = [...]struct {
 	word int
 	name string
@@ -91,7 +91,7 @@ func (c Counter) Offset() int { return 8 * counters[c].word }
 // String returns the name of the counter in listings.
 func (c Counter) String() string { return counters[c].name }
 
-// Size of a slot.
+// SlotSize is the size of a slot in bytes, 2^SlotBits.
 const (
 	SlotBits = 6
 	SlotSize = 1 << SlotBits

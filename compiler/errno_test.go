@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every number has exactly one name that is not an alias.
+// TestErrnoName checks that every number has exactly one name that is not an alias.
 func TestErrnoName(t *testing.T) {
 	names := map[uint64]int{}
 	for name, n := range Errnos {

@@ -31,10 +31,10 @@ func (k EventKind) String() string {
 	return [...]string{EntryEvent: "entry", ReturnEvent: "return", CallEvent: "call", BeginEvent: "begin", SpanEvent: "span", RowEvent: "row", WriteEvent: "write"}[k]
 }
 
-// RowStart is the offset of the record in [RowMap]. Before it is, in 8 bytes each, one
-// more than the number of the object that was last seen, of iterators with
-// [Function].LastAgain, and the length of the record. The length and the record are
-// what is read from an iterator for each row.
+// RowStart is the offset of the record in [RowMap]. Two words of 8 bytes precede it:
+// for iterators with [Function].LastAgain, one more than the number of the object that
+// was seen last; and at RowLength the length of the record. What is read from an
+// iterator for each row is the length and the record.
 const (
 	RowStart  = 16
 	RowLength = 8
@@ -63,8 +63,8 @@ type Layout struct {
 	// so that a record of short strings is small. [Layout.Slots] has their
 	// places in the largest record, [Layout.Slot] in any.
 	Strings, Texts int
-	// Caller is the offset of the frame address of the call's caller in a
-	// stack, see HeaderCall.
+	// Caller is the offset of the frame address of the call one level further out
+	// in a chain, see HeaderCall.
 	Caller int
 	// Begin is the offset of the thread that began a span, see BeginPIDTID.
 	Begin int

@@ -10,12 +10,12 @@ type Follow struct {
 	Role   Role
 	Object *Value // the pointer to the object; of [Frees], to what is freed
 	// Size is the number of bytes that are freed, or nil if only an object at the
-	// pointer itself is. It is of [Frees].
+	// pointer itself is freed. It is only set for [Frees].
 	Size *Value
-	// Limit is the number of objects to follow in all, or 0 for no limit. It is of
-	// [Starts].
+	// Limit is the number of objects to follow in all, or 0 for no limit. It is only
+	// set for [Starts].
 	Limit int
-	// Result is the pointer that the function returns. It is of [Joins].
+	// Result is the pointer that the function returns. It is only set for [Joins].
 	Result *Value
 	Type   btf.Type // the record that is followed
 }
@@ -28,14 +28,14 @@ const (
 	Starts Role = iota + 1 // an object is followed from a matching call on
 	Meets                  // a function gets an object
 	Ends                   // a function gets an object and ends it
-	Joins                  // a function gets an object, and returns one that is made of it
+	Joins                  // a function gets an object, and returns one that is made from it
 	Frees                  // memory is freed, and an object in it ends
 )
 
-// Ending reports whether an object that the probe sees is followed no longer.
+// Ending reports whether an object is no longer followed once the probe has seen it.
 func (f *Follow) Ending() bool { return f.Role == Ends || f.Role == Frees }
 
-// FreedBy is the name of the value of [Frees] that tells from where memory was freed.
+// FreedBy is the name of the value of [Frees] that tells where memory was freed.
 const FreedBy = "freed by"
 
 // ObjectsMap is the name of an array of one element with the objects that are
@@ -71,7 +71,7 @@ func ObjectsSpec() *ebpf.MapSpec {
 	return &ebpf.MapSpec{Name: ObjectsMap, Type: ebpf.Array, KeySize: 4, ValueSize: ObjectsSize, MaxEntries: 1, Flags: mmapable}
 }
 
-// Offsets in the part of a record that tells its object, see [Layout].Object.
+// Offsets in the part of a record that names its object, see [Layout].Object.
 const (
 	ObjectAddr   = 0
 	ObjectNumber = 8

@@ -11,9 +11,9 @@ type Function struct {
 	Name       string // as shown to the user
 	Module     string // "" for vmlinux
 	Tracepoint bool
-	Iterator   bool // its first parameter is about the iteration, the others are those of an object
-	// LastAgain is set for an iterator whose last call, which has NULL in place of an
-	// object, has the last object once more (bpf_iter_ksym_seq_stop in
+	Iterator   bool // its first parameter describes the iteration, the others an object
+	// LastAgain is set for an iterator whose last call, which should have NULL in place
+	// of an object, has the last object once more (bpf_iter_ksym_seq_stop in
 	// kernel/kallsyms.c).
 	LastAgain bool
 	Type      *btf.Func
@@ -29,14 +29,14 @@ type Function struct {
 	// Addrs has the addresses of the code if the symbol alone is ambiguous: a
 	// name may stand for several functions.
 	Addrs []uint64
-	// Addr is the address of the code if the symbol says it alone, or 0 if the
-	// kernel hides addresses.
+	// Addr is the address of the code if only one function has the symbol, or 0 if
+	// several have it or the kernel hides addresses.
 	Addr uint64
 
-	Types *btf.Spec // that Type is from
+	Types *btf.Spec // where Type is from
 }
 
-// Notes returns sentences on what may surprise the user of the function.
+// Notes returns sentences about what may surprise someone who traces the function.
 func (fn *Function) Notes() []string {
 	var notes []string
 	if fn.Symbol != fn.Type.Name {

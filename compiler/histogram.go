@@ -2,9 +2,9 @@ package compiler
 
 import "math/bits"
 
-// Each value below 2^StepBits has its own bucket. From there on, every power of
-// two is divided into 2^StepBits buckets of equal width, so that the width of a
-// bucket is at most a 16th of its values.
+// Each value below 2^StepBits has its own bucket. From there on, the values from each
+// power of two to the next are divided into 2^StepBits buckets of equal width, so
+// that a bucket is at most a 16th as wide as its lowest value.
 const (
 	StepBits = 4
 	steps    = 1 << StepBits

@@ -23,7 +23,7 @@ func TestBuckets(t *testing.T) {
 }
 
 // TestBucketEdges checks that the buckets follow each other without a gap, and
-// that none is wider than a 16th of its values.
+// that none is wider than a 16th of its lowest value.
 func TestBucketEdges(t *testing.T) {
 	next := uint64(0)
 	for i := range HistogramBuckets {

@@ -3,7 +3,7 @@ package compiler
 // Measure is what a probe's programs aggregate over matching calls instead of
 // writing records. The result is in maps of the programs, one part for each
 // CPU, and is complete even if the ring buffer overflows. A measured probe has
-// one [EventType], of which no record is written. Its calls are counted as with
+// one [EventType], for which no record is written. Its calls are counted as with
 // [Options].CountCalls, except for those of processes that are not traced, which are
 // not counted at all.
 //
@@ -14,10 +14,10 @@ package compiler
 type Measure uint8
 
 // The measures. Each of them stores the number of calls, see [Counters], and all
-// but tables the value of the first call.
+// but tables store the value of the first call.
 const (
 	NoMeasure Measure = iota // every matching call is an event
-	Calls                    // nothing else
+	Calls                    // nothing but the number of calls
 	Durations                // how long the calls took
 	Values                   // the numeric values of an item
 	Changes                  // whether the calls changed an item
@@ -35,8 +35,7 @@ const MostCompared = 256
 // IsDuration reports whether the value is the duration of the call.
 func (v *Value) IsDuration() bool { return v.Uses(Duration) }
 
-// Bare returns the value without what it points to, and without what it is compared
-// with.
+// Bare returns the value itself, without what it points to or is compared with.
 func (v *Value) Bare() *Value {
 	if v.Pointee == nil && v.Before == nil {
 		return v

@@ -6,12 +6,12 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Operation is a number that is computed of two values. Its result has 64 bits,
+// Operation is a number that is computed from two values. Its result has 64 bits,
 // extended from the type of the value that begins with it.
 type Operation struct {
 	Op spec.Operator
-	// Compare is the comparison that the operation is, or 0. It is only tested,
-	// as other than 0 if it holds. Op is 0 then.
+	// Compare is set if the operation is a comparison, and Op is 0 then. The result
+	// is only checked for being nonzero, which means that the comparison holds.
 	Compare spec.Op
 	X, Y    *Value
 	// Type is the type that both values are converted to. A number to shift by
@@ -19,8 +19,8 @@ type Operation struct {
 	Type Scalar
 }
 
-// Values iterates over the value and those that it is computed of, but for
-// constants, and what it is compared with.
+// Values iterates over the value, those that it is computed from, except constants,
+// and the one that it is compared with.
 func (v *Value) Values(yield func(*Value) bool) { v.each(yield) }
 
 func (v *Value) each(yield func(*Value) bool) bool {
@@ -36,8 +36,8 @@ func (v *Value) each(yield func(*Value) bool) bool {
 	return yield(v) && (of == nil || of.X.each(yield) && of.Y.each(yield))
 }
 
-// settleSide sets the side of a value to the latest of those that it is computed
-// of.
+// settleSide sets the side of a computed value to the latest of the values that it
+// is computed from.
 func (v *Value) settleSide() Side {
 	if of := v.Base.Of; of != nil {
 		v.Side = max(of.X.settleSide(), of.Y.settleSide())
@@ -52,7 +52,7 @@ func SettleSides(values []*Value) {
 	}
 }
 
-// kept appends the values of the entry that a value at return is computed of.
+// kept appends the values of the entry that a value at return is computed from.
 func (v *Value) kept(values []*Value) []*Value {
 	switch of := v.Base.Of; {
 	case v.Base.Number != nil || slices.Contains(values, v):
@@ -67,8 +67,8 @@ func (v *Value) kept(values []*Value) []*Value {
 	return values
 }
 
-// FindOperands sets the operands and the diffs of a probe, when it is known what it shows, tests
-// and measures.
+// FindOperands sets the operands and the diffs of a probe, once it is known what the
+// probe shows, measures and has conditions on.
 func (p *Probe) FindOperands() {
 	p.Operands, p.Diffs = nil, nil
 	late := slices.Concat(p.Return, []*Value{p.Measured, p.First})
@@ -85,12 +85,12 @@ func (p *Probe) FindOperands() {
 	}
 }
 
-// ofBothSides reports whether a value is computed of what belongs to the entry and
-// of what belongs to the return.
+// ofBothSides reports whether a value is computed from what belongs to the entry and
+// from what belongs to the return.
 func (v *Value) ofBothSides() bool { return v.Side == AtReturn && len(v.kept(nil)) > 0 }
 
-// OfBothSides reports whether one of the values is computed of what belongs to the
-// entry and of what belongs to the return.
+// OfBothSides reports whether one of the values is computed from what belongs to the
+// entry and from what belongs to the return.
 func OfBothSides(values []*Value) bool { return slices.ContainsFunc(values, (*Value).ofBothSides) }
 
 // needsEntry reports whether a value at return needs something kept from entry.
@@ -103,7 +103,7 @@ func (v *Value) needsEntry() bool {
 	return false
 }
 
-// Uses reports whether a value is one of these builtins, or computed of one.
+// Uses reports whether a value is one of these builtins, or computed from one.
 func (v *Value) Uses(builtins ...Builtin) bool {
 	for o := range v.Values {
 		if slices.Contains(builtins, o.Base.Builtin) {
@@ -113,7 +113,7 @@ func (v *Value) Uses(builtins ...Builtin) bool {
 	return false
 }
 
-// MostNested bounds [Value.Nested]: programs keep so many numbers aside.
+// MostNested bounds [Value.Nested]: programs can keep this many numbers aside.
 const MostNested = 8
 
 // Nested returns how many numbers must be kept aside to compute a value.

@@ -4,22 +4,21 @@ package compiler
 // names of the path: through the parents of dentries, and from the root of each
 // mount to where it is mounted. All fields are offsets in bytes.
 type PathWalk struct {
-	// Mount and Dentry are the offsets of the two pointers of a struct path
-	// from the pointer that the value is. Mount is -1 if the pointer is one to a
-	// dentry, whose mount is not known: the path ends at the root of its file
-	// system.
+	// Mount and Dentry are the offsets of the two pointers of a struct path from
+	// where the value points. Mount is -1 if the value points to a dentry, whose
+	// mount is not known: the path ends at the root of its file system.
 	Mount, Dentry int
-	// Of struct dentry. Hashed is that of the pointer that is NULL when the name
-	// is gone.
+	// These are in struct dentry. Hashed is the offset of the pointer that is NULL
+	// when the name is gone.
 	Parent, Name, Hashed, Inode, Super int
-	// Of struct mount, and of the struct vfsmount in it.
+	// These are in struct mount, and in the struct vfsmount in it.
 	MountOf, MountParent, Mountpoint, MountRoot int
-	// Of struct super_block, file_system_type and inode.
+	// These are in struct super_block, file_system_type and inode.
 	SuperRoot, Type, TypeName, Ino int
 }
 
-// WalkSpan is the most bytes from one pointer of a structure to the end of another
-// one that a walk reads at once.
+// WalkSpan is the largest number of bytes that a walk reads at once, from one pointer
+// of a structure to the end of another.
 const WalkSpan = 64
 
 // Fits reports whether the pointers that are read together are near each other.
@@ -33,7 +32,7 @@ func (w *PathWalk) Fits() bool {
 const (
 	PathLength = 0 // u32: bytes of names
 	PathEnd    = 4 // u8: a [PathEnding]
-	PathGone   = 5 // u8: 1 if the file has no name any more
+	PathGone   = 5 // u8: 1 if the file no longer has a name
 	PathIno    = 8 // u64: number of the inode, for [PathNameless]
 	PathNames  = 16
 	// PathName is where the name of a [PathNameless] file is. The name of its
@@ -52,13 +51,13 @@ const (
 	PathNameless                   // the file is in no directory: a pipe, a socket
 )
 
-// MostNames is the number of steps of a walk: names and mounts.
+// MostNames is the largest number of steps of a walk: names and mounts.
 const MostNames = 128
 
 // LongestName is NAME_MAX with a NUL.
 const LongestName = 256
 
-// pathRoom is the size of the data of a path with names of at most that many
+// pathRoom returns the size of the data of a path whose names have at most that many
 // bytes before the last one is read.
 func pathRoom(names int) int { return max(PathNames+names, PathName) + LongestName }
 

@@ -23,7 +23,7 @@ type Probe struct {
 	// Outcomes are the parts of return conditions that are evaluated at entry.
 	Outcomes []*Outcome
 	// Operands are the values of the entry that values at return are computed
-	// of. They are kept from entry until return.
+	// from. They are kept from entry until return.
 	Operands []*Value
 	// Diffs are the values that are read again at return and compared with what
 	// they were at entry.
@@ -51,13 +51,13 @@ type Probe struct {
 	// Chain is the place of the probe in a chain of calls, or nil if it is not
 	// in one.
 	Chain    *Chain
-	Span     *Span    // that the probe begins or ends, or nil
-	Watch    *Watch   // if the probe shows writes to memory, or nil
+	Span     *Span    // the span that the probe begins or ends, or nil
+	Watch    *Watch   // the memory whose writes the probe shows, or nil
 	Follow   *Follow  // what it does with objects that are followed, or nil
 	Find     *Find    // the member to watch of the objects that it finds, or nil
 	Arch     *Arch    // of the target
 	Features Features // of the target
-	Stacks   *Stacks  // of the kernel
+	Stacks   *Stacks  // of the target
 	Comm     int      // offset of the thread's name in struct task_struct; 0 if it cannot be loaded
 	// Measure is what is aggregated over calls instead of writing records.
 	Measure Measure
@@ -119,8 +119,8 @@ type Attach struct {
 	// for, see [Features].ReturnInstances.
 	ReturnInstances int
 	// Joined is set if probes with different programs share a link, whose
-	// program jumps to theirs. A link of its own takes each some 10 ms to
-	// attach, and 0.1 s to detach.
+	// program jumps to theirs. A link for each would take some 10 ms to attach,
+	// and 0.1 s to detach.
 	Joined bool
 }
 
@@ -167,7 +167,7 @@ func (v *Value) lasts() bool {
 // call of the last level that is inside calls of all the others, on the same
 // stack, and then for those outer calls.
 type Chain struct {
-	Level int      // from 0, the outermost
+	Level int      // counted from 0, the outermost
 	Of    []*Probe // the probes of all levels
 	// NoReturn is set if calls of this level have no return, so that it must be
 	// the last one.

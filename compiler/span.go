@@ -30,7 +30,7 @@ func (p *Probe) Items() []*Value {
 	return append(append([]*Value(nil), p.Entry...), p.Return...)
 }
 
-// Begun returns the number of items that are of the beginning of a span. They come
+// Begun returns the number of items that belong to the beginning of a span. They come
 // first.
 func (ev *EventType) Begun() int {
 	if ev.Kind != SpanEvent {

@@ -16,18 +16,18 @@ type Target struct {
 	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil if there are no modules
 	Modules func() []string                      // names of the loaded modules that have types; nil if not known
 	Symbols *kallsyms.Table                      // symbols of at least the functions in the specs; nil if not known
-	// AllSymbols reads all symbols, for the name nearest to an unknown one; nil if
-	// there are no more than Symbols.
+	// AllSymbols reads all symbols, to find the name nearest to an unknown one; nil if
+	// Symbols has all of them.
 	AllSymbols func() (*kallsyms.Table, error)
 	// TypeNames lists the names of the types of vmlinux of a kind
 	// ([resolve.TypeKind] or [resolve.FuncKind]), some more than once. If it is
 	// nil, or returns false, all types are decoded to get their names.
 	TypeNames func(kind string) (names iter.Seq[string], known bool)
-	// FuncsTaking lists the ids of the functions of vmlinux with a parameter that
-	// points to a struct with a name, and FuncsNamed of those that have a name. If
-	// they are nil, or return false, all types are decoded to find them.
+	// FuncsTaking lists the ids of the functions of vmlinux that have a parameter
+	// pointing to the struct of this name, and FuncsNamed those of the functions of
+	// this name. If they are nil, or return false, all types are decoded to find them.
 	FuncsTaking, FuncsNamed func(name string) (ids []btf.TypeID, known bool)
-	// EnumsWith lists the ids of the enums of vmlinux with an enumerator of a name. If it
+	// EnumsWith lists the ids of the enums of vmlinux that have this enumerator. If it
 	// is nil, or returns false, all types are decoded to find them.
 	EnumsWith func(enumerator string) (ids []btf.TypeID, known bool)
 	// Hookable reports whether ftrace has a hook in a function; nil if not
@@ -85,7 +85,7 @@ type Features struct {
 	// in modules although they can in vmlinux, or "" if they can.
 	NoModules string
 	// KprobeMulti: one link attaches a program to many functions, with a cookie
-	// for each (kprobe.multi and kretprobe.multi; 6.12 of Debian's kernels).
+	// for each (kprobe.multi and kretprobe.multi; 5.18, of Debian's kernels 6.12).
 	KprobeMulti bool
 	// SessionIsReturn is the BTF id of the kernel function
 	// bpf_session_is_return where kprobe.session links can be created (6.12),
@@ -94,8 +94,8 @@ type Features struct {
 	// ReturnsUnlimited: kretprobe.multi and kprobe.session follow any number of
 	// concurrent calls (fprobe on fgraph, 6.14). Before, they miss some.
 	ReturnsUnlimited bool
-	// CancelRepeats: if the entry side of a session cancels its return, return
-	// sides of others on the function may run twice for the call (fprobe on
+	// CancelRepeats: if the entry side of a kprobe.session cancels its return, the
+	// return sides of others on the function may run twice for the call (fprobe on
 	// fgraph clears too little of its state; seen on 6.18, not on 7.2).
 	CancelRepeats bool
 	// PreemptCount tells what runs in an interrupt from what runs in a task.

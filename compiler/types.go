@@ -101,8 +101,8 @@ func findMemberIn(t btf.Type, name string, seen map[btf.Type]bool, depth int) (M
 	return MemberPlace{}, false
 }
 
-// UnseenMembers returns the members of a record on the first visit, or nil
-// later.
+// UnseenMembers returns the members of a record on the first visit, and nil on later
+// ones.
 func UnseenMembers(t btf.Type, seen map[btf.Type]bool, depth int) []btf.Member {
 	t = btf.UnderlyingType(t)
 	if seen[t] || depth > MaxTypeDepth {

@@ -45,9 +45,9 @@ type Options struct {
 	// always counted.
 	CountCalls bool
 	// Rate is how many events of each type may be recorded in a second of
-	// CLOCK_MONOTONIC, at most [MostRate]; 0 means any number. Of a chain, it is how
-	// many of its last calls are. It does not concern rows, watched memory, followed
-	// objects and what is measured.
+	// CLOCK_MONOTONIC, at most [MostRate]; 0 means any number. For a chain, it limits
+	// the calls of the last function. It does not apply to rows, watched memory,
+	// followed objects and what is measured.
 	Rate uint32
 	// Keys is the number of keys that a table of aggregates has room for; 0 means
 	// [DefaultKeys].
@@ -95,7 +95,7 @@ func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
 	for _, ev := range u.Events {
 		of := []*Probe{ev.Probe}
-		if ev.Probe.Chain != nil && ev.Probe.Measure != NoMeasure { // the event is that of all levels
+		if ev.Probe.Chain != nil && ev.Probe.Measure != NoMeasure { // all levels share the event
 			of = ev.Probe.Chain.Of
 		}
 		if n := len(probes); n == 0 || probes[n-1] != ev.Probe {

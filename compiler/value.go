@@ -29,18 +29,18 @@ type Value struct {
 	// Pointee is the type to follow a pointer to; nil records the pointer
 	// alone.
 	Pointee btf.Type
-	// Text is set if the pointee is a string, and tells in which memory it is.
+	// Text is set if the pointee is a string, and tells what kind of string it is.
 	Text Text
 	// Before is set if the value at return is compared with what it was at entry,
 	// see [spec.Diff].
 	Before *Value
-	// Hidden is set if the value is recorded for another to compare with, or is a part of
-	// an address that is compared, and not shown.
+	// Hidden is set if the value is not shown: another value is compared with it, or it
+	// is a part of an address that is compared.
 	Hidden bool
 	// Walk is set if Text is [PathText].
 	Walk *PathWalk
 	// Elem describes how the elements of an array are read, one by one, and
-	// shown; nil if as the type says.
+	// shown; nil if the type says it.
 	Elem *Value
 }
 
@@ -91,7 +91,7 @@ type Base struct {
 	Const        []byte // a string constant with its NUL
 	// Of is the operation that computes the base, or nil.
 	Of *Operation
-	// Number is a constant that a value is computed of, or nil.
+	// Number is a constant that a value is computed from, or nil.
 	Number *uint64
 	// Kept is a word of the entry that a value at return begins with, or nil: see
 	// [spec.After].
@@ -133,10 +133,11 @@ type Access struct {
 	Pointer bool
 }
 
-// Direct reports whether all of the path is plain loads: for a trampoline program
-// or, from the thread's task_struct, for any; with a base that is kept, for a fexit
-// program that has the arguments itself. The verifier trusts that pointer, and
-// then knows of some behind it that they may be NULL, so there is only one load.
+// Direct reports whether plain loads can read all of the path: from an argument, in a
+// trampoline program; from the thread's task_struct, in any program; from a base that
+// is kept, in a fexit program that has the arguments itself. The verifier trusts the
+// pointer to the task_struct, but takes some pointers in it for possibly NULL, so only
+// one load is plain there.
 func (v *Value) Direct() bool {
 	switch {
 	case len(v.Path) == 0:

@@ -13,7 +13,7 @@ type Watch struct {
 	Addr   uint64
 	Path   []Access
 	Finder *Probe
-	Member int // of the object, an index of [Find].Members
+	Member int // the member of the object, an index of [Find].Members
 	// Off is the offset of the memory from the beginning of the object.
 	Off int
 	// Size is the number of bytes: 1, 2, 4 or 8, and the address is a multiple of
