@@ -115,9 +115,9 @@ type part struct {
 }
 
 // misaligned reports whether a number in t is not at a multiple of its size, if
-// t begins at offset at. Of arrays compilers look at the first element. Parts
-// that have been seen, or are too far away for the record, are skipped: broken
-// BTF may have cycles.
+// t begins at offset at. As in compilers, the first element stands for an array.
+// Parts that have been seen, or are too far away for the record, are skipped:
+// broken BTF may have cycles.
 func misaligned(t btf.Type, at int, seen map[part]bool, depth int) bool {
 	if seen[part{t, at}] || at > 16 || depth > compiler.MaxTypeDepth {
 		return false

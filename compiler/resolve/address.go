@@ -54,8 +54,8 @@ func (b *binder) addressCond(item *spec.Item, v *compiler.Value, negative bool) 
 	return append(compiler.AllOf(readable), compiler.AnyOf(differs)), nil
 }
 
-// addressOf returns the bytes of the address that a constant is, which must be
-// of the kind that v is shown as.
+// addressOf parses a constant as an address of the kind that v is shown as, and
+// returns its bytes.
 func (b *binder) addressOf(v *compiler.Value, c spec.Constant) ([]byte, error) {
 	a, err := netip.ParseAddr(c.Str)
 	switch six := v.Format == "ip6"; {

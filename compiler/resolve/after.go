@@ -117,8 +117,8 @@ func (b *binder) word(v *compiler.Value) *compiler.Value {
 	return w
 }
 
-// pointerAfter refuses a comparison of an argument at return that is a pointer: it
-// is what it was at entry.
+// pointerAfter refuses to compare a pointer argument at return: it is the same as at
+// entry.
 func (b *binder) pointerAfter(item *spec.Item, v *compiler.Value) error {
 	if v.Base.Kept == nil || len(v.Path) > 0 || v.Text != compiler.NoText || item.Pred != nil && item.Pred.Const.Kind == spec.String {
 		return nil
@@ -187,7 +187,8 @@ func notInMemory(v *compiler.Value) string {
 	return ""
 }
 
-// changedLeaf returns the condition that anything differs, or that nothing does.
+// changedLeaf returns the condition that anything differs or, if negative is set, that
+// nothing does.
 func changedLeaf(v *compiler.Value, negative bool) *compiler.Leaf {
 	pred := &compiler.Predicate{Text: v.Name, Op: spec.Ne}
 	if negative {
@@ -196,8 +197,8 @@ func changedLeaf(v *compiler.Value, negative bool) *compiler.Leaf {
 	return &compiler.Leaf{Value: v, Pred: pred}
 }
 
-// onlyChanged returns the condition that one of the diffs in the list shows
-// anything. If the spec has a condition on a diff, that one decides.
+// onlyChanged returns the condition that at least one of the diffs in the list shows a
+// change, or nil if the spec itself has a condition on a diff.
 func (b *builder) onlyChanged() (conds compiler.AllOf) {
 	var changed compiler.AnyOf
 	var asked bool
@@ -221,8 +222,8 @@ func (b *builder) onlyChanged() (conds compiler.AllOf) {
 	return compiler.AllOf{changed}
 }
 
-// keepCompared adds what conditions compare with values at return to what is kept of
-// the entry.
+// keepCompared adds to the values that are kept from entry those that conditions compare
+// with values at return.
 func keepCompared(p *compiler.Probe, conds compiler.AllOf) {
 	for l := range compiler.Leaves(conds) {
 		if before := l.Value.Before; before != nil && !slices.Contains(p.Entry, before) {

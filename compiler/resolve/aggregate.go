@@ -153,8 +153,8 @@ func (b *builder) keyPart(item *spec.Item, room *int) error {
 	return nil
 }
 
-// keyed returns the value that stands for an item in a key: of a pointer, the
-// address, but the text of a string, and the bytes of a network address.
+// keyed returns the value that stands for an item in a key. For a pointer, that is the
+// address; but for a string it is the text, and for a network address its bytes.
 func keyed(v *compiler.Value) *compiler.Value {
 	if v.Pointee == nil || v.Text != compiler.NoText {
 		return v
@@ -170,7 +170,7 @@ func keyed(v *compiler.Value) *compiler.Value {
 }
 
 // stacksWhereCounted makes stacks belong to the return if calls are counted there:
-// a stack of the entry would have to be kept for it.
+// a stack of the entry would have to be kept until then.
 func stacksWhereCounted(values []*compiler.Value, conds compiler.AllOf) {
 	ret := false
 	for l := range compiler.Leaves(conds) {

@@ -87,8 +87,8 @@ func (b *binder) term(e spec.Expr) (*compiler.Value, error) {
 	return v, err
 }
 
-// startOf returns the address of an array's first element, which an array is among
-// other values.
+// startOf returns the address of an array's first element, which an array stands for
+// next to an operator.
 func startOf(v *compiler.Value, a *btf.Array) *compiler.Value {
 	start := *v
 	last := v.Path[len(v.Path)-1]
@@ -99,8 +99,8 @@ func startOf(v *compiler.Value, a *btf.Array) *compiler.Value {
 	return &start
 }
 
-// namedTerm returns the constant with the name of e, or nil if there is none, or an
-// argument with this name.
+// namedTerm returns the constant with the name of e. It returns nil if there is none,
+// or if the function has an argument with this name.
 func (b *binder) namedTerm(e *spec.Arg) *compiler.Value {
 	name := e.Name.Name
 	if b.param(name) != nil {
@@ -119,8 +119,8 @@ func (b *binder) namedTerm(e *spec.Arg) *compiler.Value {
 	return constantOf(c)
 }
 
-// folded returns the constant that an expression of constants is, or nil if it is
-// none. Between constants alone the result is exact.
+// folded evaluates an expression of constants, and returns nil if e is not one. The
+// result is exact, unlike that of C's types.
 func (b *binder) folded(e spec.Expr) (*compiler.Value, error) {
 	n := b.exact(e)
 	if n == nil {
@@ -135,7 +135,8 @@ func (b *binder) folded(e spec.Expr) (*compiler.Value, error) {
 	return constantOf(c), nil
 }
 
-// exact returns the number that an expression of constants is, or nil.
+// exact returns the value of an expression of constants, or nil if e is not one or its
+// value is not defined.
 func (b *binder) exact(e spec.Expr) *wide {
 	switch e := e.(type) {
 	case *spec.Number:
@@ -270,8 +271,8 @@ func (b *binder) moved(e *spec.Binary, pointer spec.Expr, p *compiler.Value, to 
 	return v, nil
 }
 
-// distance returns the number of elements between two pointers. C says that it is a
-// whole one, so that the division by their size is a shift and a multiplication.
+// distance returns the number of elements between two pointers. In C it must be a whole
+// number, so a shift and a multiplication can replace the division by their size.
 func (b *binder) distance(e *spec.Binary, x *compiler.Value, xTo *btf.Pointer, y *compiler.Value, yTo *btf.Pointer) (*compiler.Value, error) {
 	size, err := b.stride(e.X, xTo)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// manyFunctions is the number of functions from which on attaching and
-// detaching one by one takes too long: a trampoline 0.1 s on 6.1 to 6.18, a link
-// as long. From there on, one link is shared.
+// manyFunctions is the largest number of functions that are attached and detached
+// one by one: a trampoline takes 0.1 s on 6.1 to 6.18, and a link as long. More
+// functions share one link.
 const manyFunctions = 10
 
 // trampolinePrograms is the largest number of programs on a trampoline
@@ -37,7 +37,7 @@ type attachChoice struct {
 	*compiler.Probe
 	compiler.Features
 	crowd
-	refuse string            // why a trampoline is not possible; "" if the signature allows it
+	refuse string            // why a trampoline is not possible; "" if it is
 	kernel compiler.Features // what the kernel has; Features lacks what does not suit the probe
 }
 
@@ -52,7 +52,7 @@ func (e *AttachError) Error() string {
 	return fmt.Sprintf("attach %s to %s: %s", e.Kind, e.Func.Name, e.Why)
 }
 
-// Reason returns why it cannot be attached.
+// Reason returns why the kind cannot be attached.
 func (e *AttachError) Reason() string { return e.Why }
 
 // chooseAttach returns the cheapest kind that loses no calls and that the
@@ -97,7 +97,7 @@ func chooseAttach(p *compiler.Probe, f compiler.Features, force compiler.Kind, c
 }
 
 // registersReason is the reason why only a kprobe will do. The multi kinds get
-// only the registers of arguments (Linux 6.14).
+// only the registers of arguments (from Linux 6.14 on).
 const registersReason = "registers, the stack and places inside of functions are for kprobes"
 
 // whyProbe returns the reason not to use the cheapest kind, or "".
@@ -261,9 +261,9 @@ func (c *attachChoice) force(kind compiler.Kind) (compiler.Attach, error) {
 	return a, nil
 }
 
-// ByKprobe decides anew for a probe whose attach kind the kernel has refused when
-// it was attached: it will be a kprobe, for this reason. It returns an error if that
-// cannot be, and then leaves the probe unchanged.
+// ByKprobe makes a probe whose attach kind the kernel has refused a kprobe, for this
+// reason. It returns an error if kprobes cannot be created, and then leaves the probe
+// unchanged.
 func ByKprobe(p *compiler.Probe, reason string) error {
 	c := attachChoice{Probe: p, Features: p.Features}
 	if c.NoKprobe != "" {

@@ -35,7 +35,8 @@ type operand struct {
 	untyped bool
 }
 
-// errorf returns an error at a place of the spec. It is not inlined: errors are rare, and the places of them many.
+// errorf returns an error at a place of the spec. It is not inlined, because many places
+// call it, and seldom.
 //
 //go:noinline
 func (b *binder) errorf(at spec.Span, format string, args ...any) *spec.Error {

@@ -106,14 +106,14 @@ func (b *binder) parent(e *spec.Builtin) (operand, error) {
 	return o, err
 }
 
-// parentMembers leads from a task_struct to the id of the parent's process. It does
-// not change while a debugger is attached.
+// parentMembers leads from a task_struct to the id of the parent's process. Unlike
+// parent, real_parent does not change while a debugger is attached.
 var parentMembers = []string{"real_parent", "tgid"}
 
 // DefaultStackSize is THREAD_SIZE of x86-64 and arm64 without KASAN.
 const DefaultStackSize = 16 << 10
 
-// findStacks determines size and place of the stacks from a kernel's types.
+// findStacks determines the size and the place of stacks from a kernel's types.
 func findStacks(kernel *btf.Spec) *compiler.Stacks {
 	s := &compiler.Stacks{Size: DefaultStackSize, Task: -1}
 	var union *btf.Union
@@ -144,7 +144,7 @@ func FindComm(target *compiler.Target) int {
 }
 
 // containerName is the builtin that stands for the container of the thread's cgroup. The
-// kernel knows the cgroup, and ksnoop finds the container when it shows that.
+// kernel knows only the cgroup, and ksnoop finds the container when it shows the value.
 const containerName = "container"
 
 // container binds $container: the id of the cgroup, with a format of its own.

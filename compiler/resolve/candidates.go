@@ -115,7 +115,8 @@ func findCandidates(trace *spec.Trace, target *compiler.Target) (*candidates, er
 	return c, nil
 }
 
-// fromModules uses the first module that has code and types of that name.
+// fromModules takes the types from the module that the spec names, or else from the
+// only one that has code of that name. It returns an error if several have.
 func (c *candidates) fromModules(module, base string, symbols []kallsyms.Symbol) error {
 	modules := []string{module}
 	if module == "" {
@@ -166,7 +167,7 @@ func funcsNamed(target *compiler.Target, types *btf.Spec, name string) []*btf.Fu
 	return funcsByName(types, name)
 }
 
-// typesByID returns those of the types with these ids that are of one kind.
+// typesByID returns those of the types with these ids that are a T.
 func typesByID[T btf.Type](types *btf.Spec, ids []btf.TypeID) (all []T, err error) {
 	for _, id := range ids {
 		t, err := types.TypeByID(id)
@@ -206,7 +207,8 @@ func funcsByName(types *btf.Spec, name string) []*btf.Func {
 // compared. No kernel has more than a few.
 const mostPrototypes = 100
 
-// choose returns the prototype that has the arguments that the spec names.
+// choose returns the function whose prototype is the only one, or else the only one
+// that has the arguments that the spec names.
 func (c *candidates) choose() (*btf.Func, error) {
 	var fitting []*btf.Func
 	var all []string
@@ -268,8 +270,8 @@ func prototype(f *btf.Func) string {
 }
 
 // addresses returns the addresses of the code if the name alone is ambiguous.
-// The kernel would attach a name that it has several times to the first
-// function without an error.
+// Given a name that several functions have, the kernel would attach to the first
+// without an error.
 func (c *candidates) addresses() ([]uint64, error) {
 	name := c.trace.Func.Name
 	table := c.target.Symbols
@@ -305,7 +307,7 @@ func (c *candidates) addresses() ([]uint64, error) {
 	return addrs, nil
 }
 
-// unique reports whether the name is that of one symbol alone.
+// unique reports whether only one symbol has the name.
 func (c *candidates) unique() bool {
 	return len(c.symbols) == 1 && len(symbolsNamed(c.target, c.trace.Func.Name)) == 1
 }

@@ -61,7 +61,8 @@ func (b *binder) castToPointer(o operand, t btf.Type, e *spec.Cast) (operand, er
 	return o, nil
 }
 
-// plainWord reports whether the number is what is read, with all 64 bits.
+// plainWord reports whether the number is the 64 bits that are read, which no cast
+// shortens.
 func (o *operand) plainWord() bool {
 	for i := range o.Casts {
 		if o.Casts[i].Width() != 64 {
@@ -151,7 +152,7 @@ func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 	return found[0], nil
 }
 
-// typesNamed returns the types with a name and a keyword before it.
+// typesNamed returns the types with this name whose keyword is kind, see [TypeKind].
 func typesNamed(types *btf.Spec, kind, bare string) (found []btf.Type) {
 	named, _ := types.AnyTypesByName(bare) // an error means that there are none
 	for _, t := range named {

@@ -12,7 +12,7 @@ import (
 )
 
 // with returns the expression that an item is compared with, or nil if that is a
-// constant. A name is that of an argument, if the function has one.
+// constant. A name is that of an argument, if the function has one of this name.
 func (b *binder) with(item *spec.Item) spec.Expr {
 	p := item.Pred
 	switch {
@@ -26,8 +26,8 @@ func (b *binder) with(item *spec.Item) spec.Expr {
 	return nil
 }
 
-// constantWith returns an item that is compared with the constant that its
-// expression is, or the item itself.
+// constantWith returns the item with the constant in place of an expression of
+// constants that it is compared with. It returns other items as they are.
 func (b *binder) constantWith(item *spec.Item) (*spec.Item, error) {
 	e := b.with(item)
 	if e == nil {
@@ -83,7 +83,7 @@ func (b *binder) compareValues(item *spec.Item, x *compiler.Value, e spec.Expr, 
 }
 
 // noteMixedSigns adds a note to a plan for each comparison of a probe in which a negative
-// number counts as a large one, which is rarely meant. It is not wrong of == and !=.
+// number counts as a large one, which is rarely meant. With == and != it may be meant.
 func noteMixedSigns(plan *compiler.Plan, p *compiler.Probe) {
 	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
 		of := l.Value.Base.Of
@@ -111,8 +111,8 @@ func noteMixedSigns(plan *compiler.Plan, p *compiler.Probe) {
 // orders are the comparisons that ask which value is larger.
 var orders = []spec.Op{spec.Lt, spec.Le, spec.Gt, spec.Ge}
 
-// possibleBits returns the bits that a number may have, or false if any, as that of
-// a negative number.
+// possibleBits returns the bits that may be set in a number, or false if any may be,
+// as in a negative number.
 func possibleBits(v *compiler.Value) (mask uint64, ok bool) {
 	of := v.Base.Of
 	if v.Base.Number != nil {

@@ -117,7 +117,8 @@ func enumerator(e *btf.Enum, name string) (uint64, bool) {
 	return 0, false
 }
 
-// anyEnumerator searches all enums.
+// anyEnumerator returns the value of an enumerator, and whether its enum is signed. It
+// searches all enums.
 func (b *binder) anyEnumerator(name string) (n uint64, signed, ok bool) {
 	e := b.enumWith(name)
 	if e == nil {
@@ -139,8 +140,8 @@ func (b *binder) enumWith(name string) *btf.Enum {
 	return nil
 }
 
-// mayHave iterates over enums among which are those with an enumerator of a name, in the
-// order of their ids. To decode all types takes a tenth of a second.
+// mayHave iterates over enums in the order of their ids, among them all that have an
+// enumerator of this name. Decoding all types would take a tenth of a second.
 func (b *binder) mayHave(types *btf.Spec, name string) iter.Seq[*btf.Enum] {
 	if types == b.target.Kernel && b.target.EnumsWith != nil {
 		if ids, known := b.target.EnumsWith(name); known {
@@ -237,8 +238,8 @@ var openFlags = map[string]uint64{
 	"O_TMPFILE":   0o20200000,
 }
 
-// wide is a signed number of 128 bits, of which constants of 64 bits are folded
-// exactly. Package math/big would make the binary larger.
+// wide is a signed number of 128 bits, in which expressions of 64-bit constants are
+// computed exactly. Package math/big would make the binary larger.
 type wide struct {
 	high int64
 	low  uint64
@@ -298,7 +299,7 @@ func (n wide) times(o wide) wide {
 	return product
 }
 
-// left returns n*2^by, by less than 64.
+// left returns n*2^by, where by is less than 64.
 func (n wide) left(by uint64) wide {
 	if by == 0 {
 		return n
@@ -308,7 +309,7 @@ func (n wide) left(by uint64) wide {
 	return shifted
 }
 
-// right returns n/2^by, rounded down, by less than 64.
+// right returns n/2^by, rounded down, where by is less than 64.
 func (n wide) right(by uint64) wide {
 	if by == 0 {
 		return n

@@ -11,7 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// describe returns the kind of a type for an error message.
+// describe returns what a type is, for an error message.
 func describe(t btf.Type) string {
 	bare := describeBare(btf.UnderlyingType(t))
 	if td, ok := t.(*btf.Typedef); ok {

@@ -8,10 +8,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// A kprobe_events line defines one event at the entry or at the return of a
-// function, with all its arguments.
-
-// bindEvent binds a kprobe_events line.
+// bindEvent binds a kprobe_events line, which defines one event at the entry or at
+// the return of a function, with all its arguments.
 func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) (*compiler.Probe, error) {
 	trace, err := named(trace, target)
 	if err != nil {

@@ -52,8 +52,8 @@ func (b *binder) inRegisters(e spec.Expr, w compiler.Word, side compiler.Side) o
 	return o
 }
 
-// returnsKnown lists functions of the kernels in which the instruction pointer
-// of a kretprobe is the return address: one of them looks it up there (5.15).
+// returnsKnown lists functions that look up a return address. Kernels that have one
+// of them (from 5.15 on) give kretprobes the return address as instruction pointer.
 var returnsKnown = []string{"kretprobe_find_ret_addr", "rethook_find_ret_addr"}
 
 // returnAddress returns the return address of the function. Where a kretprobe

@@ -103,8 +103,8 @@ func (b *binder) numberOf(o *operand, x spec.Expr, t *spec.FetchType) error {
 	return nil
 }
 
-// wholeArgument reports whether a value is a number as it was passed. If a line
-// gives it a wider type, the other bits of its register count.
+// wholeArgument reports whether a value is an argument that is a number, without a
+// cast. If a line gives it a wider type, the other bits of its register count.
 func (o *operand) wholeArgument() bool {
 	return len(o.Path) == 0 && len(o.Casts) == 0 && o.field == nil &&
 		o.Base.Param != nil && o.Type == o.Base.Param.Type && scalarOf(o.Type) != nil

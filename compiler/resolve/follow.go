@@ -23,8 +23,9 @@ type Following struct {
 	Also    []string      // functions that get an object and return another one, which is followed, too
 }
 
-// made has the types of which a function that gets an object and returns one makes
-// that of it. Such functions of other types mostly look for one that there is already.
+// made has the types for which a function that gets an object and returns one is taken
+// to make the new one from it. With other types, such functions mostly look up an
+// object that exists already.
 var made = []string{"sk_buff", "sock", "bio", "request"}
 
 // follower builds the plan of a command that follows objects.
@@ -33,10 +34,10 @@ type follower struct {
 	target *compiler.Target
 	plan   *compiler.Plan
 	trace  *spec.Trace     // chooses the objects
-	object *compiler.Value // of that spec
-	record *btf.Struct     // that the object is
-	ends   []string
-	bound  map[string]bool // functions that have a probe for one of their arguments
+	object *compiler.Value // the pointer to the object, in that spec
+	record *btf.Struct     // the type of the object
+	ends   []string        // functions that end objects
+	bound  map[string]bool // arguments that have a probe, by argumentKey
 }
 
 // Follow binds the spec that chooses objects, and finds the functions that get them.
@@ -118,8 +119,8 @@ func (w *follower) start() error {
 	return nil
 }
 
-// add adds a probe to the plan. From then on its argument is no other probe's, if it
-// is that which the object is.
+// add adds a probe to the plan. If whole is set, the argument itself is the object, and
+// gets no other probe.
 func (w *follower) add(p *compiler.Probe, param *compiler.Param, whole bool) {
 	if whole {
 		w.bound[argumentKey(p.Func, param)] = true
@@ -234,8 +235,8 @@ type showError struct{ err error }
 
 func (e *showError) Error() string { return e.err.Error() }
 
-// meet adds a probe for each argument of a function that gets an object, if that is
-// wanted or ends it, and one for the object that it makes of it.
+// meet adds a probe for each argument in which a function gets an object, if the
+// function is wanted or ends the object, and one if it makes a new object from it.
 func (w *follower) meet(module, name string, ends, wanted, makes bool) error {
 	if module == "" {
 		if _, ok := listed(w.target, name); !ok {
@@ -276,8 +277,8 @@ func (w *follower) meet(module, name string, ends, wanted, makes bool) error {
 	return nil
 }
 
-// makes reports whether an object that a function returns is followed if it gets one
-// that is.
+// makes reports whether the object that a function returns is followed, if the function
+// gets one that is followed.
 func (w *follower) makes(fn *btf.Func) bool {
 	if !w.takes(fn.Type.(*btf.FuncProto).Return) {
 		return false

@@ -126,7 +126,7 @@ func (b *binder) networkAddress(v *compiler.Value, fail func(string) error) erro
 	return nil
 }
 
-// ipAddress shows the bytes of an IP address, whose kind their number tells.
+// ipAddress shows an IP address, as IPv4 or IPv6 by its size.
 func (b *binder) ipAddress(v *compiler.Value, fail func(string) error) error {
 	if _, ok := btf.As[*btf.Pointer](v.Type); ok {
 		return fail("an address by its length, and what a pointer points to may be of any: say ip4 or ip6")

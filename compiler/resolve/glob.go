@@ -21,9 +21,9 @@ func matches(glob, name string) bool {
 	return ok && err == nil
 }
 
-// matchesStars does the same for a glob without wildcards other than stars. Package path
-// tries the rest of the glob at each letter behind a star, which for the symbols of a
-// kernel takes ten times as long.
+// matchesStars does the same as matches for a glob whose only wildcards are stars.
+// Package path tries the rest of the glob at each letter after a star, which takes ten
+// times as long for the symbols of a kernel.
 func matchesStars(glob, name string) bool {
 	text, rest, star := strings.Cut(glob, "*")
 	if !star {
