@@ -169,7 +169,8 @@ func listedTracepoint(typ string) (string, bool) {
 	return name, ok && spec.IsName(name)
 }
 
-// listed reports whether a function may be traced.
+// listed returns a function's name, and whether a glob may match it: it can be traced,
+// as far as is known.
 func listed(t *compiler.Target, name string) (string, bool) {
 	if !spec.IsName(name) || noTrampoline[name] || t.Hookable != nil && !t.Hookable(name) {
 		return "", false

@@ -73,7 +73,7 @@ func (b *binder) tracefsField(name string) string {
 	return ""
 }
 
-// positiveErrno returns an error if an error of a call is compared with an error number
+// positiveErrno returns an error if the result of a call is compared with an error number
 // without a minus sign: functions of the kernel return negative error numbers.
 func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
 	c := item.Pred.Const
@@ -95,8 +95,8 @@ func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
 	return err.WithHint("did you mean '-%s'?", c.Str)
 }
 
-// isResult reports whether a value is what the function returns, or tracepoints tell of
-// that, perhaps with something added or subtracted.
+// isResult reports whether a value is what the function returns, or the argument ret of
+// a tracepoint, perhaps with something added or subtracted.
 func (b *binder) isResult(v *compiler.Value) bool {
 	if of := v.Base.Of; of != nil {
 		return of.Op == spec.Add && b.isResult(of.Y) || (of.Op == spec.Add || of.Op == spec.Sub) && b.isResult(of.X)
@@ -135,8 +135,8 @@ func kindOf(v *compiler.Value) string {
 }
 
 // userParams has functions and their parameters that point to memory of the process.
-// The BTF of most kernels does not tell. All strings that system calls get are in
-// that memory: see isUserText.
+// The BTF of most kernels does not tell which they are. All strings that system calls
+// get are in that memory: see isUserText.
 var userParams = []string{
 	"getname filename", "getname_flags filename", "getname_uflags filename", "__getname filename",
 	"vfs_read buf", "vfs_write buf", "__vfs_read buf", "new_sync_read buf", "new_sync_write buf",

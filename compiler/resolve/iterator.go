@@ -100,8 +100,8 @@ func unknownIterator(trace *spec.Trace, target *compiler.Target) error {
 	return err.WithHint("it has %s", strings.Join(names, ", "))
 }
 
-// checkIterator refuses iterators over the elements of one map, as bpf_map_elem: a
-// spec cannot name a map.
+// checkIterator refuses iterators over the elements of one map, such as bpf_map_elem:
+// a spec cannot name a map.
 func checkIterator(trace *spec.Trace, fn *compiler.Function) error {
 	if len(fn.Params) > 2 && fn.Params[1].Name == "map" {
 		return spec.Errorf(trace.Text, trace.Func.At, "%s goes over the elements of one map, and a spec cannot name a map", fn.Name).
@@ -140,8 +140,8 @@ func checkMixed(traces []*spec.Trace) error {
 		WithHint("use a command for each"))
 }
 
-// ownBuiltin returns the error for a builtin: an iterator runs in the thread that
-// reads it.
+// ownBuiltin returns the error for a builtin of an iterator, which runs in the thread
+// that reads it.
 func (b *binder) ownBuiltin(e *spec.Builtin) error {
 	err := b.errorf(e.Span(), "%s is an iterator, which ksnoop runs itself: $%s would be that of ksnoop", b.fn.Name, e.Name.Name)
 	if e.Name.Name == "duration" {

@@ -169,8 +169,8 @@ func baseWord(v *compiler.Value) *compiler.Value {
 }
 
 // firstKept returns the number to store of the first call: its return value, if
-// the spec names that, or else the first value that is measured, listed or
-// tested.
+// the spec names that, or else the first number that is measured, listed or in a
+// condition. It returns nil if there is none.
 func firstKept(p *compiler.Probe, values []*compiler.Value) *compiler.Value {
 	all := slices.Clone(values)
 	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {

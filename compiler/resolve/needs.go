@@ -20,8 +20,8 @@ type Needs struct {
 }
 
 // fewTraces is the largest number of traces for which a part of BTF is
-// extracted. For 500 it takes as long as reading all of BTF, and several MB
-// less.
+// extracted. For 500 it takes as long as reading all of BTF, but several MB less
+// of memory.
 const fewTraces = 1024
 
 // FewNeeds lists what a few specs need, if that can be told before they are
@@ -31,7 +31,7 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 	if len(traces) > fewTraces {
 		return Needs{}, false
 	}
-	n.Types = []string{"thread_union", "task_struct"} // see findStacks, findComm
+	n.Types = []string{"thread_union", "task_struct"} // see findStacks, FindComm
 	for _, t := range traces {
 		if !n.add(t) {
 			return Needs{}, false
@@ -73,8 +73,8 @@ func (n *Needs) add(t *spec.Trace) bool {
 	return t.Ending == nil || n.add(t.Ending)
 }
 
-// addItem adds what an item needs. It returns false if that may be anywhere, or if the
-// item goes through structures without naming them.
+// addItem adds what an item needs. It returns false if that cannot be told, or if the
+// item goes through structures without naming their members.
 func (n *Needs) addItem(item *spec.Item) bool {
 	ok := true
 	if item.Pred != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// endings has the functions and tracepoints that end objects of a type, where freed
-// memory does not tell: it is kept for the next object, or is that of a larger object.
-// A kernel needs to have only one of them.
+// endings has the functions and tracepoints that end objects of a type, for the types
+// whose objects may end without kfree or the like: their memory is kept for the next
+// object, or belongs to a larger one. A kernel needs to have only one of them.
 var endings = map[string][]string{
 	"sk_buff": {"kfree_skbmem", "napi_skb_cache_put", "kfree_skb_add_bulk"},
 	"file":    {"__fput"},
@@ -37,7 +37,7 @@ func EndFunctions() (all []string) {
 // frees are the tracepoints at which memory is freed.
 var frees = []string{"kfree", "kmem_cache_free"}
 
-// end adds what ends objects.
+// end adds the probes that end objects.
 func (w *follower) end() error {
 	w.ends = endings[w.record.Name]
 	for _, name := range w.ends {
@@ -79,8 +79,8 @@ func (w *follower) frees() error {
 	return nil
 }
 
-// free binds a tracepoint whose argument at index is the memory that is freed. It
-// shows where from, if the tracepoint tells that.
+// free binds a tracepoint whose argument at index is the memory that is freed. The
+// probe shows which code frees it, if the tracepoint tells that.
 func (w *follower) free(name string, index int) (*compiler.Probe, error) {
 	t := &spec.Trace{Text: w.trace.Text, Tracepoint: true, Func: spec.Ident{Name: name, At: w.trace.Func.At}, Items: []*spec.Item{}}
 	fn, err := FindFunction(t, w.target)

@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// pathTypes lists the structures that the names of a path are found by.
+// pathTypes lists the structures that a walk to the names of a path goes through.
 var pathTypes = []string{"file", "path", "dentry", "mount", "vfsmount", "inode", "super_block", "file_system_type"}
 
 // toDentry has, for the structures that a path can be shown of, the members that
@@ -51,7 +51,7 @@ func (b *binder) path(v *compiler.Value, format spec.Ident, fail func(string) er
 }
 
 // pathWalk determines the offsets of a walk. If a structure lacks a member, it
-// returns the structure.
+// returns the name of the structure.
 func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compiler.PathWalk, missing string) {
 	w := &compiler.PathWalk{Mount: -1}
 	if len(members) > 0 {
@@ -84,8 +84,8 @@ func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compil
 	return w, missing
 }
 
-// memberAt returns the offset of a member of members of a struct, or the struct if
-// it has none.
+// memberAt returns the offset of the member of a struct that names lead to, each a
+// member of the one before. If there is none, it returns the name of the struct.
 func memberAt(kernel *btf.Spec, record string, names ...string) (off int, missing string) {
 	var s *btf.Struct
 	if kernel.TypeByName(record, &s) != nil {

@@ -13,7 +13,7 @@ import (
 type Wishes struct {
 	Attach  compiler.Kind // kind to attach with, named by its entry side; "" for the best
 	Chain   bool          // whether the traces are a call chain, outermost first
-	Objects int           // number of objects that each trace watches that finds some; 0 means 1
+	Objects int           // number of objects to watch, for a trace that finds objects; 0 means 1
 	// Measures has the traces whose calls are measured; calls of the others are
 	// events. The measure of a chain is that of its last trace, which can only
 	// be [compiler.Calls].
@@ -79,7 +79,8 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 	return plan, errors.Join(errs...)
 }
 
-// leaveOut counts a function that a glob matches but that cannot be traced.
+// leaveOut counts a function that a glob matches but that cannot be traced. A function
+// that gets followed objects is listed instead.
 func leaveOut(plan *compiler.Plan, p *compiler.Probe, reason string) {
 	if p.Follow != nil {
 		plan.Unfollowed = append(plan.Unfollowed, reason)

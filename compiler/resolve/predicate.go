@@ -72,8 +72,8 @@ func (b *binder) predicate(item *spec.Item, v *compiler.Value) (*compiler.Predic
 }
 
 // Recorded binds the comparison of a value that was recorded of a function with a
-// constant. Of the enumerators, those of the value's own type are known. The error is a
-// [*spec.Error].
+// constant. The only enumerators that it knows are those of the value's own type. The
+// error is a [*spec.Error].
 func Recorded(trace *spec.Trace, item *spec.Item, v *compiler.Value, fn *compiler.Function, arch *compiler.Arch) (*compiler.Predicate, error) {
 	b := &binder{trace: trace, target: &compiler.Target{Arch: arch}, fn: fn}
 	asked := *v
@@ -96,8 +96,8 @@ func (b *binder) nonZero(item *spec.Item, v *compiler.Value) (*compiler.Predicat
 // lowestError is the lowest error pointer: -MAX_ERRNO, which is -4095.
 const lowestError = math.MaxUint64 - 4094
 
-// isErr returns the comparison of IS_ERR: with the lowest of the error
-// pointers.
+// isErr returns the comparison that IS_ERR of the kernel makes, with the lowest of the
+// error pointers.
 func (b *binder) isErr(item *spec.Item, v *compiler.Value) (*compiler.Predicate, error) {
 	if v.Scalar == nil || v.Scalar.Signed || v.Scalar.Width() != 64 {
 		err := b.errorf(item.Pred.OpAt, "'%s' is %s, and 'is-err' is about pointers", v.Name, kindOf(v))
@@ -159,6 +159,7 @@ func (b *binder) mask(item *spec.Item, v *compiler.Value, c spec.Constant) (*com
 	return pred, nil
 }
 
+// verdict is what is known of a comparison before any call.
 type verdict int
 
 const (
@@ -278,8 +279,8 @@ func (b *binder) textPredicate(item *spec.Item, v *compiler.Value) (*compiler.Pr
 	return pred, nil
 }
 
-// textRoom returns the number of characters that an array holds, or 0 for the
-// target of a pointer.
+// textRoom returns the number of characters that an array holds, or 0 if the string
+// is no array but behind a pointer.
 func textRoom(v *compiler.Value) int {
 	if v.Text != compiler.NoText {
 		return 0

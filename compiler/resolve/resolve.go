@@ -79,8 +79,9 @@ func bindProbe(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 	return p, settleMeasure(p, m, all, plain)
 }
 
-// list binds the items of a list and the trace's condition: all values to record, or
-// to count in a table, those of them without a predicate, and what must hold.
+// list binds the items of a list and the trace's condition. It returns all values to
+// record, or to count in a table, those of them without a predicate, and what must
+// hold.
 func (b *builder) list(items []*spec.Item, m compiler.Measure) (all, plain []*compiler.Value, conds compiler.AllOf, err error) {
 	if m == compiler.Tables {
 		if all, conds, err = b.table(items); err != nil {
@@ -169,7 +170,7 @@ func (b *builder) shared(item *spec.Item) (*compiler.Value, error) {
 	return b.sharedValue(item.Value, item.Format)
 }
 
-// sharedValue binds a value once.
+// sharedValue binds an expression once for all the places that have it.
 func (b *binder) sharedValue(e spec.Expr, format spec.Ident) (*compiler.Value, error) {
 	if d, ok := e.(*spec.Diff); ok {
 		return b.diff(d, format)

@@ -31,7 +31,8 @@ func addSpan(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 	return nil
 }
 
-// points returns traces with those at which their spans end.
+// points returns traces, each followed by the one at which its span ends, if it has a
+// span.
 func points(traces []*spec.Trace) (all []*spec.Trace) {
 	for _, t := range traces {
 		all = append(all, t)
@@ -100,8 +101,8 @@ func bindPoint(t *spec.Trace, target *compiler.Target, m compiler.Measure, end b
 	return p, key, b.settlePoint(values, conds, key)
 }
 
-// joinTable makes the end count by what both points have: a row has the values of the
-// beginning, then those of the end.
+// joinTable makes the end count by the key parts of both points: a row has the values
+// of the beginning, then those of the end.
 func joinTable(t *spec.Trace, s *compiler.Span) error {
 	begin, end := s.Begin, s.End
 	for _, a := range end.Aggregates {

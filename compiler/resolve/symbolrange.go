@@ -9,10 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Conditions of kprobe_events filters on the symbol at an address can be resolved at
-// compile time: each becomes a condition on the ranges that the address is in.
-
-// inFunction binds a condition on which function an address is in.
+// inFunction binds a condition on which function an address is in. As all conditions
+// on the symbol at an address, it becomes one on the ranges that the address is in.
 func (b *builder) inFunction(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const
 	table, err := b.symbolTable(item, v)

@@ -14,7 +14,7 @@ func (w *follower) takers(types *btf.Spec) ([]*btf.Func, error) {
 	return slices.DeleteFunc(all, func(fn *btf.Func) bool { return !w.takesAny(fn) }), err
 }
 
-// mayTake returns functions among which are those with such a parameter.
+// mayTake returns functions, among them all that have such a parameter.
 func (w *follower) mayTake(types *btf.Spec) (all []*btf.Func, err error) {
 	if types == w.target.Kernel && w.target.FuncsTaking != nil {
 		if ids, known := w.target.FuncsTaking(w.record.Name); known {
@@ -44,7 +44,7 @@ func (w *follower) takesAny(fn *btf.Func) bool {
 	return ok && !ofTracepoint && slices.ContainsFunc(proto.Params, func(p btf.FuncParam) bool { return w.takes(p.Type) })
 }
 
-// wanted reports whether a function is one of --in.
+// wanted reports whether a function is one of those that --in chooses.
 func (w *follower) wanted(module, name string) bool {
 	if len(w.In) == 0 {
 		return true

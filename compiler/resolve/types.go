@@ -58,7 +58,8 @@ func findTag(t btf.Type, is func(value string) bool) bool {
 	return false
 }
 
-// scalarOf returns nil for a type that is not one number of at most 8 bytes.
+// scalarOf returns how a value of a type is read as a number, or nil if the type is
+// not one number of at most 8 bytes.
 func scalarOf(t btf.Type) *compiler.Scalar {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Int:
@@ -165,7 +166,7 @@ func hasKind(typ btf.Type, kind string) bool {
 	return ok && k == kind
 }
 
-// sound returns names without errors.
+// sound returns the names, each with a nil error.
 func sound(names iter.Seq[string]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for name := range names {
@@ -187,7 +188,7 @@ func untilError(names iter.Seq2[string, error]) iter.Seq[string] {
 	}
 }
 
-// TypeID returns the id of the only type with this name and the Go type of
+// TypeID returns the id of the only type with this name whose Go type is that of
 // kind, or 0 if there is none or more than one.
 func TypeID(types *btf.Spec, name string, kind btf.Type) btf.TypeID {
 	if types.TypeByName(name, &kind) != nil {

@@ -154,7 +154,7 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 			}
 		}
 	})
-	// gdb's p prints a variable.
+	// What looks like a line may be gdb's command p, which prints a variable.
 	bare := trace.Line != nil && trace.Line.Kind == spec.Kprobe && trace.Line.Event.Name == "" && trace.Items == nil
 	switch {
 	case ok && bare:

@@ -71,8 +71,8 @@ func (b *binder) untypedArg(e spec.Expr, n int) operand {
 	return b.inRegisters(e, w, compiler.AtEntry)
 }
 
-// untypedResult returns the result of such a function, assuming that it is a
-// number.
+// untypedResult returns the result of a function that BTF does not describe. It
+// assumes that the result is a number.
 func (b *binder) untypedResult() operand {
 	return b.inRegisters(&spec.Builtin{Name: spec.Ident{Name: "retval"}}, compiler.Word{Reg: b.target.Arch.RetRegs[0]}, compiler.AtReturn)
 }

@@ -19,16 +19,15 @@ func atOnce(trace *spec.Trace) *compiler.Function {
 	}
 }
 
-// numberAt binds a constant that is an address, or that is converted. It is as large as
-// a pointer.
+// numberAt binds a constant that a cast converts. It is as large as a pointer.
 func numberAt(n uint64) operand {
 	v := numberOf(word)
 	v.Base.Number = &n
 	return operand{Value: *v}
 }
 
-// castNumber returns the number that a cast is of, or false if it is of a value. In
-// the specs of calls a cast is of a value.
+// castNumber binds the constant that a cast converts, or returns false if the cast
+// converts a value. In the specs of calls casts only convert values.
 func (b *binder) castNumber(e *spec.Cast) (operand, bool, error) {
 	if !b.trace.Values {
 		return operand{}, false, nil
@@ -65,7 +64,7 @@ func (b *binder) noArgument(e *spec.Arg) *spec.Error {
 	return err.WithHint("a variable is written @%s, and memory is at an address with a cast: *(struct file *)0xffff888012345600", name)
 }
 
-// noType returns the error for a variable whose type nothing tells.
+// noType returns the error for a variable whose type is not known.
 func (b *binder) noType(e spec.Expr) *spec.Error {
 	return b.errorf(e.Span(), "BTF has no type of '%s'", e).
 		WithHint("a cast gives it one: (int)%[1]s, (u64[3])%[1]s, (struct NAME)%[1]s", e)
@@ -95,7 +94,7 @@ func (b *binder) elements(e *spec.Range) (operand, error) {
 	return o, nil
 }
 
-// Symbols at the bounds of the per-CPU variables of vmlinux.
+// perCPUBounds has the symbols at the bounds of the per-CPU variables of vmlinux.
 var perCPUBounds = []string{"__per_cpu_start", "__per_cpu_end"}
 
 // inPerCPU reports whether a symbol is a per-CPU variable, for those that BTF does not

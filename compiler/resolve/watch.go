@@ -70,7 +70,7 @@ func slots(plan *compiler.Plan) (n int) {
 }
 
 // room returns an error if the hardware has fewer breakpoints than the plan takes
-// with some more. Each is set on every CPU.
+// with so many more. Each is set on every CPU.
 func (b *builder) room(plan *compiler.Plan, more int) error {
 	arch, all := b.target.Arch, slots(plan)+more
 	if all <= arch.Breakpoints {
@@ -216,7 +216,7 @@ func (b *builder) watchConds() (compiler.AllOf, error) {
 }
 
 // addObjects binds a trace that watches members of the objects of the next calls: one
-// probe for the writes to each member, one that finds them, and those that end them.
+// probe for the writes to each member, one that finds objects, and those that end them.
 func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, objects int) error {
 	if first := finder(plan); first != nil {
 		return spec.Errorf(t.Text, t.Func.At, "objects are found by one spec, and '%s' is another one", first.Trace.Text).
@@ -274,8 +274,8 @@ type member struct {
 	watch *compiler.Watch
 }
 
-// members binds the members, and the object that all of them are in, and returns its
-// expression, too.
+// members binds the members to watch and the object that all of them are in. It returns
+// the object's expression, too.
 func (b *builder) members() (all []member, object *compiler.Value, base spec.Expr, err error) {
 	for _, item := range b.trace.Watched() {
 		v, err := b.memberOf(item)
@@ -311,7 +311,7 @@ func finder(plan *compiler.Plan) *compiler.Probe {
 	return nil
 }
 
-// memberOf binds the member of the object.
+// memberOf binds a member to watch of an object.
 func (b *builder) memberOf(item *spec.Item) (*compiler.Value, error) {
 	v, err := b.shared(item)
 	if err != nil {
