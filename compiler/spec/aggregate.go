@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Aggregate is Name(X): a number or a histogram of the calls. It is the whole value
-// of an item of the list, and nowhere else. If a spec has one, its other items are
-// the key by which calls are counted.
+// Aggregate is Name(X): a number or a histogram of the calls. It is always the whole
+// value of an item of the list. If a spec has one, its other items are the key by
+// which calls are counted.
 type Aggregate struct {
 	Name   Ident      // one of [Aggregates]
 	X      Expr       // nil for count()
@@ -46,7 +46,7 @@ func (t *Trace) Aggregates() (all []*Aggregate) {
 	return all
 }
 
-// usage shows how an aggregate is written.
+// usage returns an example of how an aggregate is written.
 func usage(name string) string {
 	switch name {
 	case "count":

@@ -30,20 +30,20 @@ const (
 // operators has the operators as they are written.
 var operators = [...]string{BitOr: "|", BitAnd: "&", Shl: "<<", Shr: ">>", Add: "+", Sub: "-", Mul: "*"}
 
-// precedence is how tight an operator binds. Comparisons bind tighter than those
-// below shifting.
+// precedence is how tightly an operator binds. Comparisons bind tighter than the
+// operators below shifting.
 type precedence int
 
 const (
 	bitOr precedence = iota + 1
 	bitAnd
-	shifting // binds tighter than a comparison, as all that follow
+	shifting // binds tighter than a comparison, as do all that follow
 	adding
 	multiplying
 	single // a value without an operator
 )
 
-// precedence returns how tight o binds.
+// precedence returns how tightly o binds.
 func (o Operator) precedence() precedence {
 	return [...]precedence{BitOr: bitOr, BitAnd: bitAnd, Shl: shifting, Shr: shifting, Add: adding, Sub: adding, Mul: multiplying}[o]
 }
@@ -63,7 +63,7 @@ func (t token) arithmetic() Operator {
 	return 0
 }
 
-// binds reports whether t is an operator that binds at least so tight.
+// binds reports whether t is an operator that binds at least as tightly as least.
 func (t token) binds(least precedence) bool {
 	o := t.arithmetic()
 	return o != 0 && o.precedence() >= least
@@ -72,8 +72,8 @@ func (t token) binds(least precedence) bool {
 // mostOperators bounds the operators of a spec, and the recursion over its values.
 const mostOperators = 64
 
-// expression parses values joined by operators that bind at least so tight. A
-// number is one of them only beside others.
+// expression parses values joined by operators that bind at least as tightly as
+// least. A number may be among them, but not alone.
 func (p *parser) expression(least precedence) (Expr, error) {
 	x, err := p.leading(least)
 	if err != nil {
@@ -82,8 +82,8 @@ func (p *parser) expression(least precedence) (Expr, error) {
 	return p.joined(x, least)
 }
 
-// joined parses the operators after x that bind at least so tight, and what they
-// join x with.
+// joined parses the operators after x that bind at least as tightly as least, and
+// what they join x with.
 func (p *parser) joined(x Expr, least precedence) (Expr, error) {
 	for p.tok.binds(least) {
 		op, at := p.tok.arithmetic(), p.tok.at
@@ -114,7 +114,7 @@ func (p *parser) leading(least precedence) (Expr, error) {
 }
 
 // numberJoined reports whether the number at tok, which may have a sign, is
-// followed by an operator that binds at least so tight.
+// followed by an operator that binds at least as tightly as least.
 func (p *parser) numberJoined(least precedence) bool {
 	ahead := lookahead{lexer: p.lexer, tok: p.tok}
 	if ahead.tok.is("-") {
@@ -174,7 +174,7 @@ func (p *parser) comparand(pred *Predicate) (err error) {
 }
 
 // valueFollows reports whether a value begins at tok, and not a constant. A name
-// alone may be either; the kernel's types tell.
+// alone may be either; the kernel's types tell which.
 func (p *parser) valueFollows() bool {
 	t := p.tok
 	switch {
@@ -243,7 +243,7 @@ func (b *Binary) String() string {
 func (n *Number) String() string { return n.Const.String() }
 
 // within returns x in canonical form, in parentheses if it binds weaker than least.
-// What & joins always has them, as it is a predicate without.
+// An & always has them, as it would be a predicate without.
 func within(x Expr, least precedence) string {
 	if b, ok := x.(*Binary); ok && (b.Op == BitAnd || b.Op.precedence() < least) {
 		return "(" + b.String() + ")"

@@ -19,8 +19,8 @@ func isTypeWord(word string) bool {
 
 // atCast reports whether the parenthesis at tok begins a cast. As it does not know
 // typedefs, it decides by the tokens around them: (T *) is a type, and so is T in
-// (T)x, and in (T)5 where there is no call. It looks no further than the next parenthesis, so that parsing takes linear
-// time.
+// (T)x, and in (T)5 where there is no call. It looks no further than the next
+// parenthesis, so that parsing takes linear time.
 func (p *parser) atCast() bool {
 	ahead := lookahead{lexer: p.lexer}
 	ahead.advance()
@@ -43,14 +43,15 @@ func (p *parser) atCast() bool {
 	return p.castable(ahead.tok)
 }
 
-// castable reports whether what is cast can begin with t: an address is a number where
-// there is no call.
+// castable reports whether what is cast can begin with t. Where there is no call, it may
+// be a number: an address.
 func (p *parser) castable(t token) bool {
 	return t.beginsValue() || p.values && t.numeric()
 }
 
 // arrayType reports whether [N] is the end of a type in parentheses. Without a value
-// behind them, it is the index of an array, and so it is before a star, which multiplies.
+// after them, [N] is the index of an array; so it is with a star after them, which
+// multiplies.
 func (a *lookahead) arrayType(castable func(token) bool) bool {
 	a.advance()
 	number := a.tok.kind == number
@@ -159,7 +160,7 @@ func (p *parser) typeName() (typ TypeName, err error) {
 	return typ, nil
 }
 
-// count parses [N] behind a type.
+// count parses [N] after a type.
 func (p *parser) count(typ *TypeName) error {
 	if err := p.advance(); err != nil {
 		return err

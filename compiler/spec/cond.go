@@ -120,8 +120,8 @@ func (p *parser) term() (Cond, error) {
 	return item, err
 }
 
-// valueOf returns the value that a condition in parentheses is, or nil if it is
-// none. A predicate for common bits is one if the value continues after it.
+// valueOf returns the value that a condition in parentheses is, or nil if it is not a
+// value. A predicate for common bits is a value if more of a value follows.
 func valueOf(x Cond, continues bool) Expr {
 	item, ok := x.(*Item)
 	switch {

@@ -39,8 +39,8 @@ func (p *parser) constant() (c Constant, err error) {
 	return c, err
 }
 
-// integer parses a number. Start is the offset of its sign, if it has one. A number that is
-// timed stands for a duration or is compared with one, so that it is no size.
+// integer parses a number. Start is the offset of its sign, if it has one. A number that
+// is timed stands for a duration or is compared with one, so it cannot be a size.
 func (p *parser) integer(start int, neg, timed bool) (c Constant, err error) {
 	number, shift := p.tok.text, uint(0)
 	if amount, s, ok := cutSize(number); ok && !timed {
@@ -123,8 +123,8 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 	}
 }
 
-// exponent returns the number that text is in C if it has an exponent, such as 1e6, or ""
-// if it has none or a number of 64 bits has fewer digits.
+// exponent returns the number that text is in C if it has an exponent, such as 1e6. It
+// returns "" if there is none, or if the number may not fit into 64 bits.
 func exponent(text string) string {
 	const most = 19 // decimal digits that always fit
 	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")

@@ -1,38 +1,19 @@
 // Package spec parses and prints trace specs. It does not depend on a kernel or on
-// types, so a spec parses the same everywhere. Package compiler resolves the names
-// in it.
+// types, so a spec parses the same everywhere. Package resolve binds the names in it
+// to a kernel.
 //
 //	trace, err := spec.Parse("ip_send_skb(skb->len > 100, return)")
 //
-// The language:
+// docs/spec.md describes the language and has its grammar, which TestGrammar checks.
 //
-//	SPEC     = POINT [ "(" ITEM { "," ITEM } ")" ] [ "if" COND ]
-//	POINT    = [ MODULE ":" ] FUNC | "tp" ":" TRACEPOINT
-//	ITEM     = VALUE [ ":" FORMAT ] [ OP CONSTANT | "is-err" ]
-//	OP       = "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
-//
-//	VALUE    = "*" VALUE | "(" TYPE ")" VALUE | PRIMARY { POSTFIX }
-//	PRIMARY  = arg | "return" | "$" BUILTIN | "@" variable | "(" VALUE ")"
-//	POSTFIX  = "->" member | "." member | "[" integer "]"
-//	TYPE     = ( ( "struct" | "union" | "enum" ) name | typedef | WORD { WORD } ) { "*" }
-//	WORD     = "unsigned" | "signed" | "long" | "short" | "int" | "char" | "void" | ...
-//
-//	COND     = ALL { "||" ALL }
-//	ALL      = TEST { "&&" TEST }
-//	TEST     = ITEM | "(" COND ")" | "!" ( VALUE [ ":" FORMAT ] | "(" COND ")" | "!" ... )
-//
-//	CONSTANT = [ "-" | "+" ] integer | [ "-" ] name | "'" char "'" | string | duration
-//	integer  = decimal | "0" octal | "0x" hexadecimal
-//	duration = digits [ "." digits ] ( "ns" | "us" | "ms" | "s" | "m" | "h" )
-//
-// FUNC and TRACEPOINT may have the wildcards * ? [a-z] [!a-z], and dots for
-// the suffixes that compilers give to clones, as in copy_process.isra.0. The
-// other names are C identifiers, except that a MODULE may begin with a digit.
-// [Formats] and [Builtins] list the values of FORMAT and BUILTIN. The constant
-// after a ~ is a string: a pattern with the same wildcards. Characters and
-// strings have the escapes \n \t \0 \\ \' \" and \xNN. Blanks are allowed
-// between any two tokens, and nowhere else; const and volatile are allowed
-// anywhere in a type.
+// The names of functions, tracepoints and iterators may have the wildcards
+// * ? [a-z] [!a-z], and dots for the suffixes that compilers give to clones, as in
+// copy_process.isra.0. The other names are C identifiers, except that the name of
+// a module may begin with a digit. [Formats] and [Builtins] list the formats and
+// the names after a $. The constant after a ~ is a string: a pattern with the same
+// wildcards. Characters and strings have the escapes \n \t \0 \\ \' \" and \xNN.
+// Blanks are allowed between any two tokens, and nowhere else; const and volatile
+// are allowed anywhere in a type.
 //
 // Operators bind as in C: * and casts weaker than the operators after a value,
 // && tighter than ||. Specs whose meaning in C is surprising, such as !a == 5

@@ -80,5 +80,5 @@ func (p *parser) badAfterKey() error {
 	return err
 }
 
-// arrow reports whether t is what joins the points of a span.
+// arrow reports whether t is the => that joins the points of a span.
 func (t token) arrow() bool { return t.kind == compare && t.text == "=>" }

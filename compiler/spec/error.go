@@ -87,8 +87,8 @@ func (e *Error) position() string {
 // Column returns the column of e in its spec, counted from 1 in characters.
 func (e *Error) Column() int { return column(e.Text, e.At.Start) + 1 }
 
-// columns is the number of columns of a spec that are shown. Context is the number
-// of columns shown before a place in the middle of a longer spec.
+// columns is the number of columns of a spec that are shown, and context how many of
+// them are before a place in the middle of a longer spec.
 const (
 	columns = 96
 	context = 32

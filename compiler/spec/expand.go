@@ -25,7 +25,7 @@ func (t *Trace) Expand(params []string) (*Trace, error) {
 	return &expanded, err
 }
 
-// CheckNames returns an error if two arguments of a probe have the same name.
+// CheckNames returns an error if two arguments of a line have the same name.
 func (t *Trace) CheckNames() error {
 	names := t.ItemNames()
 	for i, name := range names {

@@ -2,8 +2,8 @@ package spec
 
 import "strings"
 
-// MostGlob is the most elements in the pattern after a ~. The pattern is matched in
-// the kernel.
+// MostGlob is the largest number of elements in the pattern after a ~. The pattern is
+// matched in the kernel.
 const MostGlob = 60
 
 // GlobElement is an element of a pattern. It matches one byte, or with Star any

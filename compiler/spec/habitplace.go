@@ -45,11 +45,11 @@ func FunctionHabit(word string) string {
 	return ""
 }
 
-// noContainerOf is the hint for a macro of C.
+// noContainerOf is the hint for container_of, a macro of the kernel.
 const noContainerOf = "container_of is a macro: subtract the offset of the member, which ksnoop info TYPE shows: (struct y *)((u8 *)x - 16)"
 
-// stackHabit returns what a word for a stack in bpftrace, gdb and SystemTap is in specs,
-// or "" for other words.
+// stackHabit returns the builtin for a word that means a stack in bpftrace, gdb or
+// SystemTap, or "" for other words.
 //
 //go:noinline
 func stackHabit(word string) string {
@@ -98,7 +98,7 @@ func commandHint(word, rest string) string {
 }
 
 // badCommand returns the error for an unexpected token after the command of another
-// tool, or nil if the word before it is none.
+// tool, or nil if the word before it is not a command.
 func (p *parser) badCommand() error {
 	rest := cut(strings.Join(strings.Fields(p.text[p.tok.at.Start:]), " "))
 	if rest == "" || p.prev.at.End == p.tok.at.Start || p.tok.is("(") {

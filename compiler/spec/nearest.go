@@ -64,8 +64,8 @@ func lettersOf(name string) (s letterSet) {
 	return s
 }
 
-// fewestEdits returns a number of edits that names with these letters have at least
-// between them: each edit brings in or takes out one letter at most.
+// fewestEdits returns a lower bound for the number of edits between names with these
+// letters: each edit adds at most one letter and removes at most one.
 func (s letterSet) fewestEdits(t letterSet) int {
 	return max(bits.OnesCount64(uint64(s&^t)), bits.OnesCount64(uint64(t&^s)))
 }

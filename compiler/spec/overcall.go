@@ -1,14 +1,14 @@
 package spec
 
-// After is after(X): X as it is when the function returns. What it begins with, an
-// argument, is that of the entry.
+// After is after(X): X as it is when the function returns. The argument that X begins
+// with is that of the entry.
 type After struct {
 	X  Expr
 	At Span // from the word to the closing parenthesis
 }
 
-// Diff is diff(X): what differs between X at entry and X at return. It is a whole
-// item, and no part of another value.
+// Diff is diff(X): what differs between X at entry and X at return. It is always a
+// whole item, and never a part of another value.
 type Diff struct {
 	X  Expr
 	At Span // from the word to the closing parenthesis
@@ -77,7 +77,7 @@ func (p *parser) badOver(outer string, inside Expr) error {
 	return err.WithHint("leave out the '%s'", inner)
 }
 
-// firstOver returns the first after or diff that x is made of, or nil.
+// firstOver returns the first after or diff in x, or nil.
 func firstOver(x Expr) (found Expr) {
 	Walk(x, func(e Expr) {
 		switch e.(type) {
@@ -90,8 +90,8 @@ func firstOver(x Expr) (found Expr) {
 	return found
 }
 
-// checkOver refuses after and diff where they are a part of a value that they
-// cannot be a part of.
+// checkOver refuses a comparison of a diff, and after and diff as parts of values that
+// cannot have them.
 func (p *parser) checkOver(item *Item) (err error) {
 	if d, ok := item.Value.(*Diff); ok && item.Pred != nil {
 		return Errorf(p.text, item.Pred.OpAt, "'%s' is what has changed, and cannot be compared", d).

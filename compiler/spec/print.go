@@ -173,7 +173,7 @@ func operand(x Expr) string {
 // String returns a in canonical form: "a && (b || c)".
 func (a *And) String() string {
 	var x Cond = a
-	var terms []string // in reverse order, as a long chain nests to the left
+	var terms []string // in reverse order, as a long condition nests to the left
 	for and, ok := a, true; ok; and, ok = x.(*And) {
 		terms = append(terms, closed(and.Y, comparison))
 		x = and.X
@@ -186,7 +186,7 @@ func (a *And) String() string {
 // String returns o in canonical form: "a || b && c".
 func (o *Or) String() string {
 	var x Cond = o
-	var terms []string // in reverse order, as a long chain nests to the left
+	var terms []string // in reverse order, as a long condition nests to the left
 	for or, ok := o, true; ok; or, ok = x.(*Or) {
 		terms = append(terms, closed(or.Y, conjunction))
 		x = or.X

@@ -34,7 +34,7 @@ type Line struct {
 // LongestEvent is the kernel's limit for the names of groups and events.
 const LongestEvent = 63
 
-// GroupName returns the group of a probe's event: the given one, or the kernel's
+// GroupName returns the group of a line's event: the given one, or the kernel's
 // default for the kind.
 func (t *Trace) GroupName() string {
 	switch {
@@ -49,7 +49,7 @@ func (t *Trace) GroupName() string {
 	}
 }
 
-// EventName returns the name of a probe's event: the given one, or the one that the
+// EventName returns the name of a line's event: the given one, or the one that the
 // kernel makes from the place, such as p_vfs_read_0 or vfs_read__exit.
 func (t *Trace) EventName() string {
 	if t.Line.Event.Name != "" {
@@ -91,7 +91,7 @@ func (t *Trace) Symbol() string {
 	return t.Func.Name
 }
 
-// ItemNames returns the names of the arguments of a probe: the given ones, or those
+// ItemNames returns the names of the arguments of a line: the given ones, or those
 // that the kernel gives. These are arg1, arg2 and so on by position, but an argument
 // of the function keeps its own name. [AllArgs] must have been expanded.
 func (t *Trace) ItemNames() []string {
@@ -141,7 +141,7 @@ func (t *Trace) probeHead() string {
 	}
 }
 
-// probePlace returns the place of the probe: "ext4:ext4_sync_file+16".
+// probePlace returns the second word of the line, its place: "ext4:ext4_sync_file+16".
 func (t *Trace) probePlace() string {
 	place := t.Symbol()
 	switch p := t.Line; {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// longestString is the most bytes in a string constant, without escapes.
+// longestString is the largest number of bytes in a string constant, without escapes.
 const longestString = 255
 
 // quoted returns the string or the character that begins at the current

@@ -47,7 +47,7 @@ func (p *parser) bounds() (first, last uint64, err error) {
 			return 0, 0, err
 		}
 		if i == 0 {
-			p.pos = at // what integer has read is behind the range
+			p.pos = at // integer has read the token after the range
 		}
 	}
 	if last < first {

@@ -130,8 +130,8 @@ func (p *parser) unclosed() error {
 	return err.WithHint("close the list of values with ')'")
 }
 
-// expected returns the error for an unexpected token where what is expected. It is not
-// inlined: errors are rare, and the places of them many.
+// expected returns the error for an unexpected token, where what names the expected one.
+// It is not inlined, because many places call it, and seldom.
 //
 //go:noinline
 func (p *parser) expected(what string) *Error {

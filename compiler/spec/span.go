@@ -38,10 +38,10 @@ func (b *Builtin) Span() Span { return b.Name.At }
 // Span returns the place of the name with the @.
 func (g *Global) Span() Span { return g.Name.At }
 
-// Span returns the place of the whole chain, from the argument on.
+// Span returns the place of the whole value, from the argument on.
 func (m *Member) Span() Span { return Span{m.X.Span().Start, m.Name.At.End} }
 
-// Span returns the place of the whole chain, from the argument on.
+// Span returns the place of the whole value, from the argument on.
 func (i *Index) Span() Span { return Span{i.X.Span().Start, i.At.End} }
 
 // Span returns the place of the star and the value.

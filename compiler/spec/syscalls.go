@@ -2,8 +2,8 @@ package spec
 
 import "strings"
 
-// The names of the system calls of an architecture, by number from 0 on. "-" means
-// that there is no call with this number.
+// These are the names of the system calls of each architecture, by number from 0 on.
+// "-" means that there is no call with this number.
 const (
 	callsAMD64 = `
 	read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn ioctl pread64

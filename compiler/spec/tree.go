@@ -5,7 +5,7 @@ package spec
 type Trace struct {
 	Text       string  // the source text, for error messages
 	From       Source  // the line that Text is from
-	Line       *Line   // of a kprobe_events line; nil for a spec
+	Line       *Line   // the rest of a kprobe_events line; nil for a spec
 	Tracepoint bool    // as in tp:NAME; Func is a tracepoint
 	Iterator   bool    // as in iter:NAME; Func is an iterator
 	Module     Ident   // as in MODULE:FUNC; no name if not given
@@ -36,9 +36,10 @@ type Item struct {
 }
 
 // Expr is a value of the traced call. It is an [*Arg], [*Return], [*Builtin],
-// [*Global], [*Member], [*Index], [*Range], [*Deref], [*Cast], [*Binary], [*Number], [*After], [*Diff] or, as an item, [*Aggregate]; in a kprobe_events line
-// it is an [*Arg], [*Builtin], [*Member], [*Register], [*StackPointer],
-// [*StackSlot], [*Memory], [*Immediate], [*Old] or [*AllArgs], in its condition
+// [*Global], [*Member], [*Index], [*Range], [*Deref], [*Cast], [*Binary], [*Number],
+// [*After] or, as a whole item, [*Diff] or [*Aggregate]. In a kprobe_events line it is
+// an [*Arg], [*Builtin], [*Member], [*Register], [*StackPointer], [*StackSlot],
+// [*Memory], [*Immediate], [*Old], [*AllArgs] or [*ReturnAddress], and in its condition
 // a [*Field].
 type Expr interface {
 	Span() Span
@@ -168,7 +169,7 @@ type Span struct {
 	Start, End int
 }
 
-// Op is the operator of a predicate, between a value and its constant.
+// Op is the operator of a predicate.
 type Op uint8
 
 // The operators. The comparisons are as in C.

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ParseValues parses a list of values as it is in the parentheses of a spec. They are
-// not those of a call: they are read at any moment, so that nothing of a call can be
-// among them. The trace has no function. The error is always an [*Error].
+// ParseValues parses a list of values as it is in the parentheses of a spec. The values
+// are read at any moment, without a call, so nothing that belongs to a call can be among
+// them. The trace has no function. The error is always an [*Error].
 func ParseValues(text string) (*Trace, error) {
 	if len(text) > longest {
 		return nil, Errorf(text[:longest], Span{longest, longest}, "the values have %d bytes, the limit is %d", len(text), longest)

@@ -22,7 +22,7 @@ func ParseWatch(text string) (*Trace, error) {
 	return t, t.checkObject()
 }
 
-// watchMemory parses memory that is there without a call, and a condition.
+// watchMemory parses memory that can be read without a call, and a condition.
 func (p *parser) watchMemory() (t *Trace, err error) {
 	t = &Trace{Text: p.text, Values: true, Watch: true}
 	if p.tok.kind == end {

@@ -34,7 +34,7 @@ func (p *parser) args(words []spec.Span) error {
 		t.Line.Return = true
 	}
 	if p.allArgs() {
-		return nil // the number of arguments is that of the function
+		return nil // the arguments of the function are not known here
 	}
 	return t.CheckNames()
 }

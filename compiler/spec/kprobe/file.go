@@ -92,7 +92,7 @@ func (f *file) delete(line string) error {
 	return nil
 }
 
-// is reports whether a trace is a probe with this event. An empty name matches any
+// is reports whether a trace is a line with this event. An empty name matches any
 // name.
 func is(t *spec.Trace, group, event string) bool {
 	return t.Line != nil && (group == "" || t.GroupName() == group) && (event == "" || t.EventName() == event)

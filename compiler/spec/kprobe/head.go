@@ -95,8 +95,8 @@ func (p *parser) groupEvent() (group, event spec.Ident, err error) {
 }
 
 // checkEvent refuses a name that the kernel does not accept for an event or a group.
-// Plain is the name in which allowed characters are replaced that a C identifier
-// cannot have.
+// Plain is the name with the characters replaced that are allowed although a C
+// identifier cannot have them.
 func (p *parser) checkEvent(id spec.Ident, what, plain string) error {
 	_, tracepoint, grouped := strings.Cut(id.Name, ":")
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// longestString is the most bytes in a string constant.
+// longestString is the largest number of bytes in a string constant.
 const longestString = 255
 
 // memoryAt parses @ADDRESS or @SYMBOL[+-N].

@@ -13,7 +13,8 @@ const (
 )
 
 // Is reports whether text is a kprobe_events line and not a spec: whether its first
-// word is the letter of a kind of probe, alone or with a colon and a name.
+// word is the letter of a kind of line, alone or with a colon and a name, or begins
+// with -: as a line does that deletes an event.
 func Is(text string) bool {
 	words := split(text)
 	if len(words) == 0 {

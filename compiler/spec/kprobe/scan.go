@@ -98,8 +98,8 @@ func (p *parser) token() (at spec.Span, what string) {
 	return at, spec.Quote(p.word(at))
 }
 
-// expected returns the error for an unexpected token where what is expected. As errorf, it
-// is not inlined.
+// expected returns the error for an unexpected token, where what names the expected one.
+// Like errorf, it is not inlined.
 //
 //go:noinline
 func (p *parser) expected(what string) *spec.Error {
@@ -107,7 +107,8 @@ func (p *parser) expected(what string) *spec.Error {
 	return p.errorf(at, "expected %s, not %s", what, found)
 }
 
-// errorf returns an error at a place of the line. It is not inlined: errors are rare, and the places of them many.
+// errorf returns an error at a place of the line. It is not inlined, because many places
+// call it, and seldom.
 //
 //go:noinline
 func (p *parser) errorf(at spec.Span, format string, args ...any) *spec.Error {

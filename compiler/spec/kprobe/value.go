@@ -162,8 +162,8 @@ func (p *parser) numbered(id spec.Ident, number string) (spec.Expr, error) {
 	return p.members(&spec.Builtin{Name: id})
 }
 
-// atEntry refuses an argument of the function if the probe is neither at its entry
-// nor at its return.
+// atEntry refuses an argument of the function if the place is neither the entry of
+// the function nor its return.
 func (p *parser) atEntry(at spec.Span) error {
 	if p.trace.Line.Offset == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package spectest has helpers for the tests of the packages that parse specs and
-// kprobe_events lines.
+// Package spectest has what the tests of the packages that parse specs and
+// kprobe_events lines have in common.
 package spectest
 
 import (
