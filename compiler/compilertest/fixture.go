@@ -66,7 +66,8 @@ var CommMember = btf.Member{Name: "comm", Type: &btf.Array{Type: Char, Index: Ui
 const CommOffset = 24
 
 // ParentOffset is the offset in bytes of the member of task_struct with the parent,
-// which precedes that with the id of the process, and TaskSize the size of all.
+// which precedes the one with the id of the process. TaskSize is the size of
+// task_struct.
 const (
 	ParentOffset = 40
 	TaskSize     = 56
@@ -201,7 +202,7 @@ func NewTarget(t testing.TB, f compiler.Features, more ...btf.Type) *compiler.Ta
 	}
 }
 
-// The back ends that must agree.
+// These are the features of kernels on which generated programs must agree.
 var (
 	WithTrampoline = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true}
 	WithoutFuncArg = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true}

@@ -14,7 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// The features of Debian's kernels for root.
+// These are the features that root has on Debian's kernels 6.1, 6.12 and 7.2.
 var (
 	of61  = compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, ReturnInstances: 4096}
 	of612 = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, ReturnInstances: 4096, KprobeMulti: true, SessionIsReturn: 77}
@@ -86,7 +86,7 @@ func preemptible(f compiler.Features) compiler.Features {
 	return f
 }
 
-// A name that is not unique has no single address.
+// TestAddresses verifies that a name that is not unique has no single address.
 func TestAddresses(t *testing.T) {
 	f := compilertest.WithMulti
 	f.ConsistentBTF = true

@@ -12,7 +12,7 @@ import (
 )
 
 // TestContainer verifies that $container is the id of the cgroup with a format of its own,
-// and what is said where it cannot be.
+// and which errors there are where it cannot be used.
 func TestContainer(t *testing.T) {
 	p := mustResolve(t, compilertest.NewTarget(t, of61), "read($container, $cgroup)")
 	require.Len(t, p.Entry, 2)

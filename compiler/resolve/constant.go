@@ -243,7 +243,7 @@ var openFlags = map[string]uint64{
 type wide struct {
 	high int64
 	low  uint64
-	over bool // whether the number has more bits than that
+	over bool // whether the number may have more bits than that; it has more than 64
 }
 
 // wideOf returns a number from its absolute value.

@@ -47,7 +47,8 @@ ffffffff81003300 T ip_list
 	return target
 }
 
-// followed returns the probes of a plan: the role, the function, the argument.
+// followedBy returns the probes of a plan, each with its role, function, argument and
+// attach kind.
 func followedBy(plan *compiler.Plan) (all []string) {
 	roles := map[compiler.Role]string{compiler.Starts: "starts", compiler.Meets: "meets", compiler.Ends: "ends", compiler.Frees: "frees"}
 	for _, p := range plan.Probes {
@@ -60,8 +61,8 @@ func followedBy(plan *compiler.Plan) (all []string) {
 	return all
 }
 
-// Functions found by an index of the types are those found by decoding all of them,
-// with the names that btf.Spec does not find.
+// TestFollowByIndex verifies that the functions found by an index of the types are those
+// found by decoding all of them, with the names that btf.Spec does not find.
 func TestFollowByIndex(t *testing.T) {
 	packet := &btf.Struct{Name: "sk_buff", Size: 8, Members: []btf.Member{{Name: "len", Type: compilertest.Uint}}}
 	skb := compilertest.Param("skb", compilertest.Ptr(packet))
@@ -181,8 +182,8 @@ func TestFollowRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
 }
 
-// TestFollowEndFunctions verifies where the types end that docs/follow.md lists. A
-// kernel that has none of a type's functions says so.
+// TestFollowEndFunctions verifies where objects of the types that docs/follow.md lists
+// end, and that there is a note if the kernel has none of a type's functions.
 func TestFollowEndFunctions(t *testing.T) {
 	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
 	freed := []string{"frees kfree", "frees kmem_cache_free"}

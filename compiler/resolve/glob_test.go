@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzMatches checks that globs mean what package path makes of them.
+// FuzzMatches checks that globs mean the same as in package path.
 func FuzzMatches(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""}, {"*", ""}, {"**", "a"}, {"vfs_*", "vfs_read"}, {"*_read", "vfs_read"}, {"*read*", "vfs_readv"}, {"a*b*c", "abbc"},

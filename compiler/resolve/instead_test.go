@@ -10,8 +10,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// What fexit has in its own context must be kept for a kretprobe, and what is kept
-// already stays as it is.
+// TestByKprobe verifies that what fexit has in its own context is kept for a kretprobe,
+// and that what was kept before is still kept.
 func TestByKprobe(t *testing.T) {
 	for _, tc := range []struct {
 		spec          string

@@ -11,7 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
-// Specs list what they need, unless that cannot be told.
+// TestFewNeeds verifies what specs need, and for which of them that cannot be told.
 func TestFewNeeds(t *testing.T) {
 	stacks := []string{"thread_union", "task_struct"}
 	for text, want := range map[string]*Needs{
@@ -55,7 +55,7 @@ func TestFewNeeds(t *testing.T) {
 	}
 }
 
-// Too many specs need all of BTF.
+// TestManyNeeds verifies that too many specs need all of BTF.
 func TestManyNeeds(t *testing.T) {
 	_, ok := FewNeeds(slices.Repeat(compilertest.ParseAll(t, "f"), fewTraces))
 	require.True(t, ok)
@@ -63,8 +63,8 @@ func TestManyNeeds(t *testing.T) {
 	require.False(t, ok)
 }
 
-// What several specs need is listed once: a function listed twice would count
-// as two of one name.
+// TestFewNeedsOnce verifies that what several specs need is listed once: a function
+// listed twice would count as two of one name.
 func TestFewNeedsOnce(t *testing.T) {
 	got, ok := FewNeeds(compilertest.ParseAll(t, "f(a->b)", "f(a->b, return)", "f"))
 	require.True(t, ok)

@@ -42,7 +42,8 @@ func TestMixedSigns(t *testing.T) {
 	}
 }
 
-// TestChainOfNoReturn verifies that what never returns is only the last one of a chain.
+// TestChainOfNoReturn verifies that a function that never returns can only be the last
+// one of a chain.
 func TestChainOfNoReturn(t *testing.T) {
 	for specs, want := range map[[2]string]string{
 		{"do_exit", "read"}: "do_exit does not return, so that it can only be the last one of a chain\n",
@@ -59,7 +60,7 @@ func TestChainOfNoReturn(t *testing.T) {
 	}
 }
 
-// Errors for specs that do not fit the kernel.
+// TestRefusals verifies the errors for specs that do not fit the kernel.
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct{ spec, at, want, hint string }{
 		{"read(after(count))", "after(count)", "'count' is passed by value, and no call can change it", "leave out the 'after'"},
@@ -266,7 +267,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Error numbers without a sign are compared with what is not the result itself.
+// TestErrnos verifies which comparisons with error numbers are accepted: without a sign,
+// the value must be something other than the result itself.
 func TestErrnos(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline, habitTypes...)
 	for _, text := range []string{
@@ -276,7 +278,8 @@ func TestErrnos(t *testing.T) {
 	}
 }
 
-// Strings that are read from kernel memory but may be in memory of the process.
+// TestStringConds verifies which strings of conditions are read from kernel memory but
+// may be in memory of the process.
 func TestStringConds(t *testing.T) {
 	for text, want := range map[string][]string{
 		"read(count == 5)":                                        nil,
@@ -289,8 +292,7 @@ func TestStringConds(t *testing.T) {
 	}
 }
 
-// habitTypes are the types of things for which C and other tracers have other
-// words.
+// habitTypes are the types that the hints for words of C and of other tracers need.
 var habitTypes = func() []btf.Type {
 	user := compilertest.Ptr(&btf.TypeTag{Value: "user", Type: compilertest.Char})
 	common := &btf.Struct{Name: "sock_common", Size: 16, Members: []btf.Member{
@@ -320,8 +322,8 @@ var habitTypes = func() []btf.Type {
 	}
 }()
 
-// Users who may not have trampolines in modules get another kind there, or an
-// error with the reason.
+// TestNoModules verifies that users who may not have trampolines in modules get
+// another kind there, or an error with the reason.
 func TestNoModules(t *testing.T) {
 	f := compilertest.WithTrampoline
 	f.NoModules = "fentry in a module takes more"
@@ -346,7 +348,8 @@ func TestNoModules(t *testing.T) {
 	require.EqualError(t, err, "attach tp_btf to read: fentry in a module takes more")
 }
 
-// The kernel follows the returns of a function for only a few links.
+// TestManyReturns verifies what is chosen where there are more links than the kernel
+// follows the returns of a function for.
 func TestManyReturns(t *testing.T) {
 	trace, err := spec.Parse("read(count, return)")
 	require.NoError(t, err)
@@ -364,8 +367,8 @@ func TestManyReturns(t *testing.T) {
 		"and the kernel follows the returns of a function for 8 links, and there are 9")
 }
 
-// A trampoline has room for a limited number of programs; if there are more,
-// they are attached in another way.
+// TestCrowd verifies that another kind is chosen if there are more programs than a
+// trampoline has room for.
 func TestCrowd(t *testing.T) {
 	var traces []*spec.Trace
 	for range trampolinePrograms + 1 {
@@ -379,7 +382,8 @@ func TestCrowd(t *testing.T) {
 	require.Equal(t, "a trampoline takes 38 programs, and there are 39 for this function", plan.Probes[0].Attach.Reason)
 }
 
-// If prototypes differ, the one that has the named arguments is used.
+// TestDifferentPrototypes verifies that if prototypes differ, the one that has the
+// named arguments is used.
 func TestDifferentPrototypes(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline, compilertest.Function("twice", compilertest.Void, compilertest.Param("b", compilertest.Int)))
 	p := mustResolve(t, target, "twice(b)")
@@ -392,8 +396,8 @@ func TestDifferentPrototypes(t *testing.T) {
 		"  twice\n  ^^^^^\n  name arguments that only one of them has")
 }
 
-// BTF has the arguments that the verifier adds to a call under another name,
-// unless there is a function of that name.
+// TestImplicitArguments verifies that the arguments that the verifier adds to a call,
+// which BTF has under another name, are found unless a function has that name.
 func TestImplicitArguments(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline,
 		compilertest.Function("nothing_impl", compilertest.Void, compilertest.Param("aux", compilertest.Ptr(compilertest.Dev))),
@@ -421,7 +425,7 @@ func TestOpenFlags(t *testing.T) {
 	}
 }
 
-// TestEnumWithoutName checks that an enum goes by the name of an enumerator, too.
+// TestEnumWithoutName checks that an enum can be named by one of its enumerators, too.
 func TestEnumWithoutName(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)
 	for _, text := range []string{"read((enum RESUME)count)", "read((enum mode)count)"} {

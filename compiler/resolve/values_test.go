@@ -14,7 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Errors for values that are read without a call.
+// TestRefuseValues verifies the errors for values that are read without a call.
 func TestRefuseValues(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithProbes)
 	for _, tc := range []struct{ text, at, want, hint string }{
@@ -51,7 +51,8 @@ func TestRefuseValues(t *testing.T) {
 	}
 }
 
-// The nearest name of a variable that the symbol table has as code, as that of 6.18 does.
+// TestNearestVariable verifies the hint for a variable that the symbol table has as code,
+// as that of 6.18 has some.
 func TestNearestVariable(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithProbes)
 	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+
@@ -68,7 +69,8 @@ func TestNearestVariable(t *testing.T) {
 	}
 }
 
-// The program of a value runs once, whatever the kernel can attach to.
+// TestResolveValues verifies that the program of values runs once, whatever the kernel
+// can attach to.
 func TestResolveValues(t *testing.T) {
 	trace, err := spec.ParseValues("(u64)@local, (u64)@jiffies")
 	require.NoError(t, err)
@@ -109,8 +111,8 @@ ffffffffc0002020 D typed	[nat]
 	return target
 }
 
-// Values of modules have the types of their module, and others those of vmlinux or of
-// any module.
+// TestModuleValues verifies that values of modules have the types of their module, and
+// others those of vmlinux or of any module.
 func TestModuleValues(t *testing.T) {
 	target := withModules(t)
 	for _, tc := range []struct {

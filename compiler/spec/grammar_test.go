@@ -26,7 +26,7 @@ var samples = map[string][]string{
 type grammar struct {
 	rnd   *rand.Rand
 	rules map[string][]string
-	least map[string]int // levels that a sentence has
+	least map[string]int // the least number of levels in a sentence, by name
 }
 
 // newGrammar parses the grammar in a page.
@@ -48,7 +48,7 @@ func newGrammar(t *testing.T, page string) *grammar {
 	return g
 }
 
-// alternatives splits tokens at each | that is in no brackets.
+// alternatives splits tokens at each | outside of brackets.
 func alternatives(tokens []string) (all [][]string) {
 	depth, from := 0, 0
 	for i, tok := range tokens {
@@ -64,7 +64,8 @@ func alternatives(tokens []string) (all [][]string) {
 	return append(all, tokens[from:])
 }
 
-// group returns the tokens in the brackets that begin at tokens[0], and those behind.
+// group returns the tokens in the brackets that begin at tokens[0], and those after
+// the brackets.
 func group(tokens []string) (in, rest []string) {
 	depth := 0
 	for i, tok := range tokens {
@@ -80,8 +81,8 @@ func group(tokens []string) (in, rest []string) {
 	return tokens[1:], nil
 }
 
-// depth returns how many levels a sentence of the tokens has at least, if one of each
-// name has as many as g.least says.
+// depth returns the least number of levels in a sentence of the tokens, given the least
+// number of each name in g.least.
 func (g *grammar) depth(tokens []string) (most int) {
 	for len(tokens) > 0 {
 		in, rest := group(tokens)
@@ -121,7 +122,7 @@ func (g *grammar) measure() {
 	}
 }
 
-// write writes a random sentence. Deep in it there are no more levels than it must have.
+// write writes a random sentence. Deep inside, it adds no more levels than it must.
 func (g *grammar) write(b *strings.Builder, tokens []string, depth int) {
 	all := alternatives(tokens)
 	tokens = all[g.rnd.IntN(len(all))]
@@ -157,9 +158,9 @@ func (g *grammar) write(b *strings.Builder, tokens []string, depth int) {
 // likeCast matches what is a cast in one place and a value in another.
 var likeCast = regexp.MustCompile(`\( (count|file|u32|pid_t)( \[ \d+ \])? \)`)
 
-// TestGrammar verifies that what the grammar in docs/spec.md allows can be parsed, but
-// for what the text below it says: a name alone in parentheses is a cast if a value may
-// follow, and after does not nest.
+// TestGrammar verifies that what the grammar in docs/spec.md allows can be parsed, with
+// the exceptions in the text below it: a name alone in parentheses is a cast if a value
+// may follow, and after does not nest.
 func TestGrammar(t *testing.T) {
 	page, err := os.ReadFile("../../docs/spec.md")
 	require.NoError(t, err)

@@ -43,7 +43,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestFewestEdits checks that no name that is close is passed over because of its letters.
+// TestFewestEdits checks that no close name is passed over because of its letters.
 func TestFewestEdits(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	word := func() string {

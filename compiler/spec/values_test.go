@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Values print themselves back.
+// TestParseValues checks the canonical form of values, which parses to the same again.
 func TestParseValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"@jiffies":                              "@jiffies",
@@ -52,8 +52,8 @@ func TestRefuseValues(t *testing.T) {
 	}
 }
 
-// What parses prints itself back, and no text makes the parser fail otherwise than by
-// an [*Error].
+// FuzzParseValues checks that the error for refused text is an [*Error], and that
+// accepted text prints as values that print the same again.
 func FuzzParseValues(f *testing.F) {
 	for _, text := range []string{"@a, (u64[3])@b:x", "*(struct a **)(0x10 + 8)", "((u8 *)0x1)[0..9]", "$task->a.b[1] & 3", "(a[3])*b", "(a)5", "iter:a", "return", "1..2"} {
 		f.Add(text)

@@ -39,7 +39,7 @@ const (
 	Unchanged
 	Difference // between the numbers of calls of two specs; never negative
 	Ratio      // of the number of calls of one spec to that of another
-	Each       // an aggregate of each row of the table compares so
+	Each       // the comparison holds for an aggregate of each row of the table
 )
 
 // kindWords are the words of the conditions, in the order of the reference.
@@ -48,8 +48,8 @@ var kindWords = []string{
 	"changed", "unchanged", "difference", "ratio", "each",
 }
 
-// kinds has the kind of each of kindWords, and the permille of a percentile. A map would
-// be made by code, a kilobyte or two.
+// kinds has the kind of each of kindWords, and the permille of a percentile. It is not a
+// map, because the code that fills one would take a kilobyte or two.
 var kinds = [...]struct {
 	kind     Kind
 	permille uint64
@@ -120,7 +120,8 @@ type Decimal struct {
 	Digits int
 }
 
-// mostDigits is the most digits of a decimal for which comparisons are exact.
+// mostDigits is the largest number of digits, before and after the dot each, for which
+// comparisons are exact.
 const mostDigits = 9
 
 // parseDecimal parses a number such as 0.95.

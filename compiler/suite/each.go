@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// RowCondition is what an aggregate of each row is compared with.
+// RowCondition is an aggregate of each row, and what it is compared with.
 type RowCondition struct {
 	Aggregate string // in canonical form
 	Bound     int64

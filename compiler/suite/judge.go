@@ -61,8 +61,8 @@ func (a *Assert) Timed() bool {
 // expected returns the end of the text of a verdict that is not a pass.
 func (a *Assert) expected() string { return ", expected " + a.Condition.String() }
 
-// unreached returns the verdict if no call contradicts the condition because there
-// was no call that could have.
+// unreached returns the verdict for a condition that no call contradicts, because
+// there was no call that could have.
 func (a *Assert) unreached(text string) verdict {
 	if a.AllowUnreached {
 		return verdict{Pass, text}
@@ -107,7 +107,7 @@ func (a *Assert) changed(o *Observed) verdict {
 	return a.within(&o.Counts, o.Changed, compared, text)
 }
 
-// within judges the number n, which was counted in of calls.
+// within judges the number n, which was counted among as many calls as of says.
 func (a *Assert) within(c *Counts, n, of uint64, text string) verdict {
 	low, high := a.limits()
 	switch {

@@ -31,7 +31,7 @@ func compared(changed, unchanged, missed uint64) Observed {
 	return o
 }
 
-// rowed returns calls in a table with so many rows.
+// rowed returns calls in a table with this number of rows.
 func rowed(rows, breaking int, missed, rowless uint64) Observed {
 	o := counted(uint64(8*rows), uint64(6*rows), missed)
 	o.Rows, o.Breaking, o.Rowless = rows, breaking, rowless

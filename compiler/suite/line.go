@@ -74,7 +74,8 @@ func (l *line) since(start int) word {
 	return word{l.text[start:l.pos], spec.Span{Start: start, End: l.pos}}
 }
 
-// errorf returns an error at a place of the line. It is not inlined: errors are rare, and the places of them many.
+// errorf returns an error at a place of the line. It is not inlined, because many places
+// call it, and seldom.
 //
 //go:noinline
 func (l *line) errorf(at spec.Span, format string, args ...any) *spec.Error {
@@ -83,8 +84,8 @@ func (l *line) errorf(at spec.Span, format string, args ...any) *spec.Error {
 	return err
 }
 
-// missing returns the error for w, an unexpected word or the end of the line, where
-// what is expected.
+// missing returns the error for w, an unexpected word or the end of the line. What
+// describes the expected one.
 func (l *line) missing(what string, w word) *spec.Error {
 	if w.text == "" {
 		end := len(strings.TrimRight(l.text, " \t"))

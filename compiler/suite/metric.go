@@ -57,7 +57,7 @@ func (m *Metric) String() string {
 	return "metric " + m.Name + " " + PathText(m.Path) + " " + metricWords[m.Kind] + scopeText(m.Scope)
 }
 
-// mostEvidence is the most events that a line may ask to keep.
+// mostEvidence is the largest number of events that a line may ask to keep.
 const mostEvidence = 10_000
 
 // evidence parses a line about the events that are shown with a result.

@@ -13,7 +13,8 @@ type named struct {
 	xfail bool
 }
 
-// longestName is the most bytes in a name. Names are in every line of output.
+// longestName is the largest number of bytes in a name. Names are in every line of
+// output.
 const longestName = 128
 
 // name reads a name that every format of results can print.

@@ -12,19 +12,19 @@ import (
 // Observed holds what was counted for an assertion or a metric while the test ran.
 type Observed struct {
 	Counts
-	Other Counts // of the spec after ~
+	Other Counts // those of the spec after ~
 	// Changed and Unchanged are the numbers of calls whose value changed or did
 	// not change, for the conditions of these names.
 	Changed, Unchanged uint64
-	// Histogram is the histogram of the durations in ns of the matching calls,
-	// for a metric of the values. It is nil if nothing was measured.
+	// Histogram is the histogram of the durations in ns of the matching calls, or
+	// for a metric that of the values. It is nil if nothing was measured.
 	Histogram *compiler.Histogram
 	// Maximum is the longest duration in ns of the matching calls.
 	Maximum uint64
 	Sum     Value // of a metric
 	Rows    int   // of the table of a spec with aggregates
 	// Breaking is the number of rows for which the condition Each does not hold, and
-	// Rowless that of matching calls that are in no row.
+	// Rowless the number of matching calls that are in no row.
 	Breaking int
 	Rowless  uint64
 	First    *Value // of the first call that matched; nil if not known
@@ -38,16 +38,16 @@ type Observed struct {
 
 // Counts are numbers of calls.
 type Counts struct {
-	Func    string // the function that was counted; empty: the first of the spec
+	Func    string // the function that was counted; empty for the first of the spec
 	Called  uint64 // calls that were seen
 	Matched uint64 // seen calls for which the conditions of the spec hold
-	// Unreadable is the number of seen calls of which it is not known whether
+	// Unreadable is the number of seen calls for which it is not known whether
 	// they match, as a value could not be read.
 	Unreadable uint64
 	// Missed is the number of calls that were not seen. Nothing is known about
 	// them.
 	Missed uint64
-	// Uncounted is true if more calls than Missed may not have been seen.
+	// Uncounted is true if there may be more unseen calls than Missed.
 	Uncounted bool
 }
 

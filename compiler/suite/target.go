@@ -11,7 +11,7 @@ import (
 const (
 	stackWord = "-s"
 	anyOfWord = "any-of"
-	deepest   = 64 // functions of a chain, as many as package compiler takes
+	deepest   = 64 // functions of a chain, as many as package resolve takes
 	mostNames = 64 // names after any-of
 )
 

@@ -48,11 +48,12 @@ type Run struct {
 	From    spec.Source
 }
 
-// Spec is a target of an assertion. Only any-of has several traces; the first whose
-// function the kernel has is used.
+// Spec is what an assertion, a metric or evidence is about. Only any-of has several
+// traces; the first whose function the kernel has is used.
 type Spec struct {
 	AnyOf []*spec.Trace
-	// Text is the spec as it is written, for a kprobe_events line with its quotes.
+	// Text is a kprobe_events line as it is written, with its quotes. It is empty for
+	// specs.
 	Text string
 }
 

@@ -42,7 +42,8 @@ func (v Version) String() string {
 
 // Holds reports whether the comparison of the release of a kernel, such as
 // 6.12.3-cloud-amd64, with v is true. It compares only the parts that v has: 6.12.3
-// is neither above nor below 6.12. It returns false if the release lacks them.
+// is neither above nor below 6.12. A part that only the release lacks counts as 0. It
+// returns false if the release does not begin with a version.
 func (v Version) Holds(op spec.Op, release string) bool {
 	end := strings.IndexFunc(release, func(r rune) bool { return !strings.ContainsRune(digits+".", r) })
 	if end >= 0 {

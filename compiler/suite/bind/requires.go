@@ -1,5 +1,5 @@
-// Package bind determines what of a probe file a kernel has: the functions of its specs,
-// and what its require lines ask for.
+// Package bind determines whether a kernel has what a probe file names: the functions of
+// its specs, and what its require lines ask for.
 package bind
 
 import (
@@ -35,7 +35,8 @@ func Unmet(requires []*suite.Require, target *compiler.Target, release string) s
 	return ""
 }
 
-// FunctionTrace returns a trace of a function, whose module may precede it.
+// FunctionTrace returns a trace of a function, given by its name, which its module may
+// precede.
 func FunctionTrace(name string) *spec.Trace {
 	t, err := spec.Parse(name)
 	if err != nil { // not even a name, so it is not found either

@@ -10,7 +10,7 @@ import (
 )
 
 // FirstFound returns the first trace whose function exists. If there is none, it
-// returns the first trace and the error why its function was not found.
+// returns the first trace, and the error that says why its function was not found.
 func FirstFound(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	var first error
 	for _, t := range spellings {
