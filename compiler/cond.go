@@ -92,8 +92,8 @@ func NeedsEntry(t Cond) bool {
 const FaultBit = 63
 
 // Predicate is a comparison of a value. A number is extended to 64 bits and compared
-// with a constant, or tested for common bits ([spec.Mask]). A string is tested
-// for equality or matched with a pattern.
+// with a constant, also for common bits ([spec.Mask]). A string is compared with
+// another, or matched with a pattern.
 type Predicate struct {
 	Text   string // as in the spec: skb->len > 100
 	Op     spec.Op

@@ -138,7 +138,8 @@ func (b *binder) comparison(item *spec.Item, v *compiler.Value, c spec.Constant)
 	return pred, nil
 }
 
-// mask checks that the bits that a value is tested for are within its width.
+// mask binds a comparison for common bits. It checks that the bits are within the
+// value's width.
 func (b *binder) mask(item *spec.Item, v *compiler.Value, c spec.Constant) (*compiler.Predicate, error) {
 	bits := c.Abs
 	if c.Neg {
