@@ -18,11 +18,11 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-const accountingCalls = 6000 // of each thread
+const countedCalls = 6000 // of each thread
 
-// accounted are functions that the threads of the test call, with what a spec
-// may say of them. Lists and conditions are drawn from these.
-var accounted = []struct {
+// countedFunctions lists the functions that the threads of the test call, with
+// the items and conditions that a spec of them is drawn from.
+var countedFunctions = []struct {
 	function   string
 	items      []string
 	conditions []string
@@ -39,28 +39,28 @@ var accounted = []struct {
 	{"tp:sys_exit", []string{"ret", "$tid"}, []string{"ret > 1", "ret < 0"}},
 }
 
-// nested are those of them that are inside of each other, outermost first.
+// nested lists those of them that call each other, the outermost first.
 var nested = []int{1, 0, 2}
 
-// testAccounting draws lists of specs, and lets threads make more calls than a
-// ring buffer of one page has room for: of each side of each probe, what has
-// matched was delivered, lost or left unread.
+// testAccounting traces by random lists of specs while threads make more calls
+// than a ring buffer of one page has room for. It checks that every match on each
+// side of each probe was delivered, lost or left unread.
 func testAccounting(t *testing.T, k *kernel) {
 	for seed := range uint64(rounds(4, 20)) {
 		t.Run(fmt.Sprintf("list %d", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			w, specs := k.draw(t, rnd, resolve.Wishes{}, drawList)
-			account(t, k, rnd, w, specs)
+			checkCounts(t, k, rnd, w, specs)
 		})
 		t.Run(fmt.Sprintf("chain %d", seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			w, specs := k.draw(t, rnd, resolve.Wishes{Chain: true}, drawChain)
-			account(t, k, rnd, w, specs)
+			checkCounts(t, k, rnd, w, specs)
 		})
 	}
 }
 
-// draw draws specs, and how to attach them, until nothing is refused.
+// draw draws specs and an attach kind until ksnoop refuses none of the specs.
 func (k *kernel) draw(t *testing.T, rnd *rand.Rand, w resolve.Wishes, specs func(*rand.Rand) []string) (resolve.Wishes, []string) {
 	kinds := append([]compiler.Kind{""}, k.kinds(t)...)
 	for range 100 {
@@ -78,12 +78,12 @@ func (k *kernel) draw(t *testing.T, rnd *rand.Rand, w resolve.Wishes, specs func
 
 func drawList(rnd *rand.Rand) (specs []string) {
 	for range 1 + rnd.IntN(4) {
-		specs = append(specs, drawSpec(rnd, rnd.IntN(len(accounted))))
+		specs = append(specs, drawSpec(rnd, rnd.IntN(len(countedFunctions))))
 	}
 	return specs
 }
 
-// drawChain leaves out one of the nested functions, or none.
+// drawChain draws a spec for each of the nested functions, or leaves one out.
 func drawChain(rnd *rand.Rand) (specs []string) {
 	without := rnd.IntN(2 * len(nested))
 	for i, function := range nested {
@@ -94,9 +94,9 @@ func drawChain(rnd *rand.Rand) (specs []string) {
 	return specs
 }
 
-// drawSpec makes a spec of a function.
+// drawSpec draws a spec of one of countedFunctions.
 func drawSpec(rnd *rand.Rand, function int) string {
-	a := accounted[function]
+	a := countedFunctions[function]
 	var list []string
 	for _, item := range a.items {
 		if rnd.IntN(3) == 0 {
@@ -120,8 +120,9 @@ func drawSpec(rnd *rand.Rand, function int) string {
 	return text
 }
 
-// account traces calls and reads some of the events while they come.
-func account(t *testing.T, k *kernel, rnd *rand.Rand, w resolve.Wishes, specs []string) {
+// checkCounts traces calls, reads some of the events while they come, and compares
+// the counts.
+func checkCounts(t *testing.T, k *kernel, rnd *rand.Rand, w resolve.Wishes, specs []string) {
 	tr := k.traceAs(t, w, compiler.Options{CountCalls: true, RingBytes: 4096, MaxBytes: 256}, specs...)
 	read := tr.readSome(t, rnd.IntN(2000))
 	seed := rnd.Uint64()
@@ -145,7 +146,8 @@ func account(t *testing.T, k *kernel, rnd *rand.Rand, w resolve.Wishes, specs []
 	}
 }
 
-// readSome reads so many events, or all, and then says how many of each.
+// readSome reads the given number of events, or all if there are fewer, and then
+// sends how many it has read of each event type.
 func (tr *tracer) readSome(t *testing.T, most int) <-chan map[int]uint64 {
 	read := make(chan map[int]uint64, 1)
 	go func() {
@@ -166,7 +168,7 @@ func (tr *tracer) readSome(t *testing.T, most int) <-chan map[int]uint64 {
 	return read
 }
 
-// someCalls calls the accounted functions in an order of its own.
+// someCalls calls countedFunctions in random order.
 func someCalls(rnd *rand.Rand) error {
 	var fds []int
 	for _, name := range []string{"/dev/zero", "/dev/null"} {
@@ -178,7 +180,7 @@ func someCalls(rnd *rand.Rand) error {
 		fds = append(fds, fd)
 	}
 	buf := make([]byte, 4321)
-	for range accountingCalls {
+	for range countedCalls {
 		var err error
 		switch rnd.IntN(8) {
 		case 0:

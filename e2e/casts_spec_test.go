@@ -69,7 +69,7 @@ func (c *caster) of(name string) string {
 	for range 1 + c.rnd.IntN(4) {
 		item := c.item(values)
 		if c.rnd.IntN(2) == 0 {
-			item += c.test(values)
+			item += c.comparison(values)
 		}
 		items = append(items, item)
 	}
@@ -106,7 +106,7 @@ func (c *caster) values(name string) (values []compiler.Param) {
 func (c *caster) condition(values []compiler.Param, depth int) string {
 	switch n := c.rnd.IntN(6); {
 	case depth == 0 || n < 2:
-		return c.item(values) + c.test(values)
+		return c.item(values) + c.comparison(values)
 	case n == 2:
 		return "!(" + c.condition(values, depth-1) + ")"
 	case n < 5:
@@ -213,9 +213,9 @@ func (c *caster) cast(text string, t btf.Type) string {
 	return text
 }
 
-// test writes a comparison, with one of the values or a constant. Many constants fit all
-// types.
-func (c *caster) test(values []compiler.Param) string {
+// comparison writes a comparison with one of the values or a constant. Many constants fit
+// all types.
+func (c *caster) comparison(values []compiler.Param) string {
 	if c.rnd.IntN(12) == 0 {
 		return c.pick([]string{" == NULL", " != NULL", " is-err", ` == "ext4"`, ` ~ "e*[0-9]"`})
 	}
@@ -249,7 +249,7 @@ func (c *caster) line() string {
 		fmt.Fprintf(&text, " v%d=%s:%s", i, value, c.pick(types))
 	}
 	if c.rnd.IntN(2) == 0 {
-		fmt.Fprintf(&text, " if v%d%s", c.rnd.IntN(fields), c.test(nil))
+		fmt.Fprintf(&text, " if v%d%s", c.rnd.IntN(fields), c.comparison(nil))
 	}
 	return text.String()
 }

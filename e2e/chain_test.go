@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chainSpecs is a stack of one function that calls itself twice, as when an
+// chainSpecs is a chain of one function that calls itself twice, as when an
 // overlay on an overlay opens a file.
 var chainSpecs = []string{"do_dentry_open(return)", "do_dentry_open(f->f_mode)", "do_dentry_open(f->f_mode, return)"}
 
-// testChain checks that in a stack of one recursive function every call belongs
+// testChain checks that in a chain of one recursive function every call belongs
 // to one level and has the right caller, and that threads that make the same
 // calls do not mix.
 func testChain(t *testing.T, k *kernel) {

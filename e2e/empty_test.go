@@ -19,7 +19,7 @@ import (
 type empty struct {
 	kind   compiler.Kind
 	fn     string
-	cancel bool // for sessions: the kernel does not follow the return
+	cancel bool // for kprobe.session: the kernel does not follow the return
 }
 
 // emptyOn returns programs of several kinds on one function.

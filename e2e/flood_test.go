@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	together = 50 // short tasks
-	blocked  = 40 // readers
+	together = 50 // short tasks that run at once
+	blocked  = 40 // readers that wait at once
 )
 
 func floodCalls() int { return rounds(50_000, 1_000_000) } // with the default kind
 func kindCalls() int  { return rounds(10_000, 50_000) }    // with each of the other kinds
 func shortTasks() int { return rounds(500, 3000) }
 
-// testFlood checks that every call is accounted for, whether it is shown,
-// filtered or lost.
+// testFlood checks that every call is counted, whether it is shown, filtered, lost
+// or missed.
 func testFlood(t *testing.T, k *kernel) {
 	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls()) })
 	for _, kind := range k.kinds(t) {
@@ -34,8 +34,8 @@ func testFlood(t *testing.T, k *kernel) {
 	t.Run("blocked readers", func(t *testing.T) { traceBlocked(t, k) })
 }
 
-// floodCallsOf makes calls of which one in four is filtered out, with room for
-// few events.
+// floodCallsOf makes calls of which half are filtered out, with room for few
+// events.
 func floodCallsOf(t *testing.T, k *kernel, kind compiler.Kind, n int) {
 	tr := k.trace(t, kind, compiler.Options{CountCalls: true, RingBytes: 4096}, "null_lseek(offset > 1, offset)")
 	seek(t, 1000) // more calls than there is room for
@@ -142,7 +142,7 @@ func (tr *tracer) readOn(t *testing.T) <-chan int {
 	return read
 }
 
-// counts returns the counts of the first event.
+// counts returns the counts of the first event type.
 func (tr *tracer) counts(t *testing.T) runtime.Counts {
 	counts, err := tr.EventCounts()
 	require.NoError(t, err)

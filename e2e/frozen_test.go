@@ -20,7 +20,7 @@ func testFrozen(t *testing.T, k *kernel) {
 	for _, kind := range k.kinds(t) {
 		for _, spec := range []string{getpgid + "(regs)", getpgid + "(regs, return)"} {
 			if kind == compiler.KprobeSession && spec == getpgid+"(regs)" {
-				continue // sessions are for both sides
+				continue // kprobe.session is for both sides
 			}
 			t.Run(string(kind)+" "+spec, func(t *testing.T) { testFrozenKind(t, k, kind, spec) })
 		}

@@ -74,16 +74,15 @@ func runInProcess(t *testing.T) {
 	}
 }
 
-// ringBytes is enough for the events of a whole test, in bytes, so that a test
-// can read them after the calls.
+// ringBytes is the size of a ring buffer in bytes that has room for all events of
+// a test, so that the test can read them after the calls.
 const ringBytes = 32 << 20
 
-// A kernel is the running kernel. It and the tracer are all that these tests
-// use of the packages compiler and runtime.
+// A kernel is the running kernel, with a description that the tests share.
 type kernel struct {
 	*runtime.Kernel
 	described *compiler.Target
-	names     []string // set by functions
+	names     []string // set by the method functions
 }
 
 func openKernel(t *testing.T) *kernel {
@@ -94,15 +93,16 @@ func openKernel(t *testing.T) *kernel {
 	return &kernel{Kernel: k, described: target}
 }
 
-// target describes the kernel with all its symbols. It reads them once, which
-// takes half a second.
+// target returns a copy of the kernel's description with all its symbols, which
+// openKernel has read once, as that takes half a second.
 func (k *kernel) target() *compiler.Target {
 	target := *k.described
 	return &target
 }
 
-// kinds lists the attach kinds that a test goes through: all, or without -full all but
-// kprobe.multi where kprobe.session has the same programs and a return besides.
+// kinds lists the attach kinds that a test goes through: with -full all. Without, it
+// leaves out kprobe.multi where there is kprobe.session, which has the same programs
+// and follows returns as well.
 func (k *kernel) kinds(t *testing.T) []compiler.Kind {
 	all := k.allKinds()
 	if !*full && slices.Contains(all, compiler.KprobeSession) {
@@ -204,7 +204,7 @@ func (tr *tracer) events(t *testing.T, show func(*runtime.Event)) {
 	}
 }
 
-// counters returns the sum of the counters of all events.
+// counters returns the sum of the counters of all event types.
 func (tr *tracer) counters(t *testing.T) (sum compiler.Counters) {
 	all, err := tr.EventCounts()
 	require.NoError(t, err)

@@ -96,7 +96,7 @@ func testLanguage(t *testing.T, k *kernel) {
 }
 
 // testConditions tests the conditions by one attach kind: all with -full, and else every
-// other one, so that each has its turn with two kinds.
+// other one. The next kind has the others.
 func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string, turn int) {
 	left := func(i int) bool { return !*full && (i+turn)%2 == 1 }
 	caller := newCaller(t)
@@ -115,7 +115,7 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string, 
 		}
 		s = words.Replace(s)
 		if k.refused(t, attach, s) != nil && attach == compiler.Fentry {
-			continue // a preemptible kernel can keep nothing from entry to return
+			continue // on a preemptible kernel it can keep nothing from entry to return
 		}
 		want[s] = 1
 		specs = append(specs, s)
@@ -148,7 +148,7 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string, 
 }
 
 // atOnce is a number of specs for one function that every attach kind can
-// trace.
+// trace at once.
 const atOnce = 8
 
 // testDuplicates checks that all functions with one name and one prototype are
@@ -193,13 +193,13 @@ func testDuplicates(t *testing.T, k *kernel) {
 // verified checks that the verifier accepts all specs, and returns those to
 // attach, so that the test stays short: detaching takes a tenth of a second for
 // each program of a kind that has one place only, and verification takes time
-// as well. It returns all specs for sessions, and another quarter for each of
-// the other kinds. It deletes the others from want.
+// as well. It returns all specs for kprobe.session, and a different quarter for
+// each of the other kinds. It deletes the others from want.
 func (k *kernel) verified(t *testing.T, attach compiler.Kind, specs []string, want map[string]int) []string {
 	if attach == compiler.KprobeSession {
 		return specs
 	}
-	// The programs of a session are those of the other kinds except trampolines.
+	// The programs of kprobe.session are those of the other kinds except fentry.
 	if attach == compiler.Fentry || !slices.Contains(k.kinds(t), compiler.KprobeSession) {
 		for some := range slices.Chunk(specs, atOnce) {
 			plan := k.resolve(t, attach, some...)

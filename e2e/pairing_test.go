@@ -87,7 +87,8 @@ func TestPairing(t *testing.T) {
 }
 
 // testPairing checks that no event shows the entry of one call and the return
-// of another, and that every call without an event is accounted for.
+// of another, and that every call without an event is counted as missed or as
+// without room.
 func testPairing(t *testing.T, k *kernel) {
 	for _, attach := range k.kinds(t) {
 		for _, w := range workloads {
@@ -141,8 +142,8 @@ func (w *workload) test(t *testing.T, k *kernel, attach compiler.Kind) {
 	require.GreaterOrEqual(t, len(calls)+int(missed+counters.NoRoom), made)
 }
 
-// thread returns the thread of an event. It returns a negative number for the
-// idle threads: every CPU has its own, and all of them have the number 0.
+// thread returns the thread of an event. For an idle thread it returns the negated
+// number of the CPU: every CPU has its own, and all of them have the number 0.
 func thread(ev *runtime.Event) int {
 	if ev.TID == 0 {
 		return -ev.CPU
@@ -160,8 +161,8 @@ func value(ev *runtime.Event, name string) *runtime.Value {
 	panic("no item " + name)
 }
 
-// changed returns the two states of a member that is not smaller than a word, among
-// those that differ.
+// changed returns a member that is not smaller than a word before and after the call,
+// or 1 twice if it is not among those that differ.
 func changed(ev *runtime.Event, name, member string) (before, after uint64) {
 	v := value(ev, name)
 	if v.Was.Fault != compiler.NoFault || v.Fault != compiler.NoFault {

@@ -102,7 +102,7 @@ func TestKselftestRecipe(t *testing.T) {
 	}
 }
 
-// TestRecipes runs the recipes natively, with a rule that holds and one that does not. Short scripts stand for the runners'
+// TestRecipes runs the recipes natively, with an assertion that holds and one that does not. Short scripts stand for the runners'
 // own commands: a virtual machine is a shell, and LAVA's results are lines.
 func TestRecipes(t *testing.T) {
 	requireTracing(t)
