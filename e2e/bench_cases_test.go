@@ -176,7 +176,7 @@ var pairedCases = []benchCase{{
 	note:   "bpftrace and bcc do not tell calls of one thread apart, and bcc looks at one caller only",
 }}
 
-// stackProgram is the bpftrace program that is nearest to a stack.
+// stackProgram is the bpftrace program that comes closest to stack mode.
 const stackProgram = `
 	ENTRY:ksys_read { @outer[tid] = COUNT; }
 	ENTRY:vfs_read /@outer[tid]/ { @inner[tid] = COUNT; }

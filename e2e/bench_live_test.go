@@ -78,12 +78,12 @@ func (b *benchmark) live(t *testing.T, c benchCase) {
 	b.row(t, bench.Row{Name: "live/" + c.name + "/tracer", Unit: "per event", Ours: event, Peers: events})
 }
 
-// burstCalls is a number of calls of which no tracer's buffers hold the events.
+// burstCalls is a number of calls whose events do not fit into any tracer's buffers.
 const burstCalls = 5000
 
-// flood prints how many events of a flood are shown: of one that comes while the
-// tracer is stopped, as many as its buffers hold, and of one that it competes with for
-// the only CPU. All tracers have buffers of their default size.
+// flood prints how many events of a flood are not shown. One flood comes while the
+// tracer is stopped, so that only its buffers hold events; another one competes with the
+// tracer for the only CPU. All tracers have buffers of their default size.
 func (b *benchmark) flood(t *testing.T, c benchCase) {
 	held, lost := map[bench.Column]float64{}, map[bench.Column]float64{}
 	own := ours(&c)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPipedSubject verifies that all that a subject writes to a pipe, more than a pipe
-// holds, is there when it has ended.
+// TestPipedSubject verifies that all output of a subject that writes more to a pipe than
+// the pipe holds is in the file when the subject has ended.
 func TestPipedSubject(t *testing.T) {
 	s := invocation{path: "/bin/sh", args: []string{"-c", "head -c 300000 /dev/zero; echo end"}, piped: true}.start(t)
 	<-s.ended

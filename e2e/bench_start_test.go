@@ -27,8 +27,8 @@ const (
 
 // A startToll is what a tracer costs from its exec on.
 type startToll struct {
-	attached, event float64 // instructions of the machine until then
-	process         float64 // instructions of the process until it was attached
+	attached, event float64 // instructions of the machine until all is attached, and until it shows a call
+	process         float64 // instructions of the process until all is attached
 	ended           float64 // instructions of the machine from SIGINT until the process has ended
 	rss             float64 // the peak, in bytes
 	maps, programs  float64 // bytes in the kernel
@@ -86,8 +86,8 @@ func (b *benchmark) startRows(t *testing.T, n int, cost startToll, peers map[ben
 	}
 }
 
-// startToll starts a tracer and calls null_lseek every millisecond until the
-// tracer shows a call.
+// startToll starts a tracer, calls null_lseek every millisecond, and ends the tracer
+// when it has shown a call.
 func (b *benchmark) startToll(t *testing.T, i invocation) (cost startToll, err error) {
 	before := bpfObjects(t)
 	read, write, err := os.Pipe()

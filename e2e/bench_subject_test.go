@@ -45,7 +45,7 @@ type subject struct {
 // No event takes as long.
 const watchInterval = 20 * time.Millisecond
 
-// restless is a number of such intervals in which any work is done.
+// restless is a number of such intervals in which a subject finishes any finite work.
 const restless = 500
 
 // start starts a tracer.
@@ -76,7 +76,7 @@ func (s *subject) pipeTo(t *testing.T, file *os.File) *os.File {
 		defer unix.Close(to)
 		for {
 			n, err := unix.Splice(pipe[0], nil, to, nil, 1<<16, 0)
-			if err != unix.EINTR && n <= 0 { // a loss is noticed by who counts the events
+			if err != unix.EINTR && n <= 0 { // whoever counts the events notices a loss
 				return
 			}
 		}
@@ -227,7 +227,8 @@ func (s *subject) end() (events int, err error) {
 	return s.count(said)
 }
 
-// finish ends the tracer and returns how many events it has printed.
+// finish ends the tracer and returns how many events it has printed. It may have lost
+// others.
 func (s *subject) finish() (events int, err error) {
 	said, err := s.stop()
 	if err != nil {

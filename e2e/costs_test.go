@@ -27,8 +27,8 @@ var (
 	costsAll  = flag.Bool("costs-all", false, "TestCosts counts also what has no bound but that of the table; on with -full and with -run")
 )
 
-// costKernels returns the kernels that a test of costs runs on: oneKernel, or
-// those given, or with -full these.
+// costKernels returns the kernels that a test of costs runs on: those of
+// -costs-on, or else with -full all the given ones, and without it oneKernel.
 func costKernels(all ...string) []string {
 	switch {
 	case *costsOn != "":
@@ -39,10 +39,11 @@ func costKernels(all ...string) []string {
 	return []string{oneKernel}
 }
 
-// TestCosts counts the instructions that tracing adds to a call, and compares
-// them with those of empty programs in the same run, and with -full with those in
-// costTable, which are of one release of each kernel. It uses virtual machines in which a nanosecond
-// is one instruction, so that the numbers are always the same.
+// TestCosts counts the instructions that tracing adds to a call. It compares them
+// with those of empty programs in the same run, and with -full or -run also with
+// those in costTable, which are of one release of each kernel. It uses virtual
+// machines in which a nanosecond is one instruction, so that the numbers are always
+// the same.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	for _, line := range costKernels("5.10", "6.1", oneKernel, "6.18", "newest") {
@@ -80,11 +81,11 @@ type cost struct {
 	stack  []string // specs of a stack of calls, instead of spec
 	among  int      // other functions that are traced, too
 	// factor bounds the instructions as a multiple of those of the empty
-	// programs in the same run. over bounds what they are more. 0 means no bound.
+	// programs in the same run. over bounds the difference. 0 means no bound.
 	factor float64
 	over   float64
-	// follows has the globs of the functions through which objects that spec chooses are
-	// followed. The calls have others.
+	// follows lists the globs of the functions through which the objects that spec
+	// chooses are followed. The measured calls have other objects.
 	follows []string
 	// fcntl is set if do_fcntl is traced instead of vfs_read: it gets a file as its
 	// fourth argument.
@@ -180,8 +181,8 @@ func testLiveCosts(t *testing.T, m *meter) {
 	}
 }
 
-// bounded reports whether the bounds are of this kernel: what other kernels do
-// without ksnoop, and with other instructions, differs, too.
+// bounded reports whether the bounds are for this kernel. On other kernels and
+// architectures calls and empty programs take other numbers of instructions.
 func bounded() bool {
 	release, err := runtime.Release()
 	return err == nil && strings.HasPrefix(release, oneKernel+".") && goruntime.GOARCH == string(vm.AMD64)

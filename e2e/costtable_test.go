@@ -18,12 +18,12 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// costTable is the file of what tracing and starting cost on each kernel. Its
+// costTable is the file with what tracing and starting cost on each kernel. Its
 // lines are the kernel, the row and the figure, separated by tabs. -update
 // writes the figures that a test has measured.
 const costTable = "testdata/costs.txt"
 
-// The largest increase over the table that passes. What a process does varies
+// The largest increases over the table that pass. What a process does varies
 // more than what is added to a call: Go's runtime collects garbage when it
 // will. A kernel of another release than that of the table does other work.
 const (
@@ -32,13 +32,14 @@ const (
 	releaseIncrease = 1.15
 	callNoise       = 3 // instructions
 	memoryIncrease  = 1.25
-	endedNoise      = 500 // million instructions: of RCU tasks, each look whether a grace period is over comes 100 ms after the other
+	endedNoise      = 500 // million instructions: RCU tasks looks only every 100 ms whether a grace period is over
 )
 
 // processRow begins the names of rows about whole processes, and releaseRow is
 // the row with the release of the kernel that the others were measured on. What
 // the kernel alone takes is in baseRow, which has no limit: it differs by 5 % from
 // boot to boot, and the other rows, which are what is added to it, do not.
+// endedRow and memoryRow end the names of rows that have other limits.
 const (
 	processRow = "start: "
 	releaseRow = "release"

@@ -86,8 +86,8 @@ func (m *meter) loop() float64 {
 	return float64(clock()-start) / float64(m.calls)
 }
 
-// threadInstructions returns the instructions that this thread has executed. What the
-// Go runtime's own thread does meanwhile is none of them.
+// threadInstructions returns the instructions that this thread has executed, without
+// those that the Go runtime's own thread executes meanwhile.
 func threadInstructions() int64 {
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)

@@ -55,8 +55,8 @@ const (
 )
 
 // elsewhere moves the probes of biolatency to functions that the guest's kernel has not
-// inlined. As spans do, runqlat measures from wakeups alone, not also from when a task has
-// to leave its CPU, and those of one program; without that it needs no kernel headers.
+// inlined. It makes runqlat measure what the spans do: only from wakeups of one program,
+// and not also from when a task has to leave its CPU. So it needs no kernel headers.
 var elsewhere = map[string]*strings.Replacer{
 	biolatency: strings.NewReplacer(
 		"kprobe:blk_account_io_start,", "", "kprobe:__blk_account_io_start", "kprobe:blk_mq_start_request",
@@ -202,7 +202,7 @@ func readHistogram(t *testing.T, said string) (rows []bucket) {
 	return rows
 }
 
-// requireSame checks that a histogram is one of the durations: that it has as many, and
+// requireSame checks that a histogram is that of the durations: that it has as many, and
 // as many below each of its bounds. The programs run one after the other at each point,
 // so what they measure differs a little, and by more if an interrupt comes between.
 func requireSame(t *testing.T, durations []time.Duration, histogram []bucket) {

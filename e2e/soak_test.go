@@ -32,7 +32,7 @@ var (
 // soakCalls returns the number of calls of each thread.
 func soakCalls() int { return cmp.Or(*soak, rounds(45_000, 450_000)) / soakReaders }
 
-// soakReaders is the number of threads that make them.
+// soakReaders is the number of threads that make the calls.
 const soakReaders = 3
 
 // soakSize is the count of their reads, in bytes. No other process uses it.

@@ -28,7 +28,7 @@ import (
 // memory, and how often it wakes up when nothing happens, in machines in which
 // a nanosecond is one instruction. On other machines the number of wake-ups
 // depends on their speed: while any goroutine runs, Go's runtime checks it
-// every 20 us. It runs with -full, as does the comparison with costTable.
+// every 20 us. It runs with -full or -run, as does the comparison with costTable.
 func TestStartCosts(t *testing.T) {
 	onlyWithFull(t)
 	t.Parallel()
@@ -168,7 +168,7 @@ func testIdle(t *testing.T) {
 
 // A startCost is what a start takes, in millions of instructions.
 type startCost struct {
-	process, attached float64 // those of the process until all is attached, and those of the machine
+	process, attached float64 // those of the process, and those of the machine, until all is attached
 	ended             float64 // those of the machine from SIGINT until the process has ended
 	memory            int     // the peak, in KB
 }
