@@ -32,7 +32,8 @@ func (tr *tracer) spanTable(t *testing.T) *runtime.Table {
 	return tables[0]
 }
 
-// Several threads read different numbers of bytes, which their spans are counted by.
+// testSpanCounted checks spans of threads that read different numbers of bytes, by
+// which the spans are counted.
 func testSpanCounted(t *testing.T, k *kernel, attach compiler.Kind) {
 	const threads, least, sizes = 4, 5000, 50
 	calls := rounds(500, 20_000)
@@ -73,8 +74,8 @@ func testSpanCounted(t *testing.T, k *kernel, attach compiler.Kind) {
 	}
 }
 
-// A thread sleeps. Its time off the CPU is counted by the stack with which it went to
-// sleep, not that of whatever ran before it woke up.
+// testSpanOffCPU checks that the time of a sleeping thread off the CPU is counted by the
+// stack with which it went to sleep, not by that of whatever ran before it woke up.
 func testSpanOffCPU(t *testing.T, k *kernel) {
 	const nap = 2 * time.Millisecond
 	naps := rounds(50, 1000)
@@ -120,8 +121,8 @@ func clock(id int32) int64 {
 	return ts.Nano()
 }
 
-// Requests of a block device are counted by disk: those of a loop device, which are as
-// many as the reads.
+// testSpanBlocks checks requests of block devices, which are counted by disk: those of a
+// loop device are as many as the reads.
 func testSpanBlocks(t *testing.T, k *kernel) {
 	const block = 4096
 	reads := rounds(100, 2000)
@@ -157,7 +158,8 @@ func testSpanBlocks(t *testing.T, k *kernel) {
 	t.Fatalf("no row of loop0 in %d rows", len(table.Rows))
 }
 
-// loopDisk returns a loop device with a file of so many bytes, opened for direct reads.
+// loopDisk returns a loop device with a file of the given size in bytes, opened for
+// direct reads.
 func loopDisk(t *testing.T, size int64) int {
 	module, err := os.Open("/lib/modules/loop.ko")
 	require.NoError(t, err)

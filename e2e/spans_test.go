@@ -42,8 +42,8 @@ func (tr *tracer) spanCounts(t *testing.T) (begin, end runtime.Counts) {
 	return counts[0], counts[1]
 }
 
-// Several threads read different numbers of bytes. What the beginning shows of a
-// call must be what its return shows.
+// testSpanThreads checks spans of threads that read different numbers of bytes. What
+// the beginning shows of a call must be what its return shows.
 func testSpanThreads(t *testing.T, k *kernel, attach compiler.Kind) {
 	const threads, least = 4, 5000
 	calls := rounds(500, 20_000)
@@ -80,8 +80,8 @@ func testSpanThreads(t *testing.T, k *kernel, attach compiler.Kind) {
 	require.Equal(t, uint64(events), end.Matched)
 }
 
-// Timers are started by tasks and by interrupts, and expire in interrupts. Whatever
-// happens, every beginning has one fate.
+// testSpanTimers checks spans of timers, which tasks and interrupts start, and which
+// expire in interrupts. Whatever happens, every beginning has one fate.
 func testSpanTimers(t *testing.T, k *kernel) {
 	sleeps := rounds(100, 5000)
 	tr := k.trace(t, "", compiler.Options{CountCalls: true, RingBytes: ringBytes}, "tp:hrtimer_start($arg1:x) => tp:hrtimer_expire_entry($arg1:x) on $arg1")

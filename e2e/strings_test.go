@@ -13,8 +13,9 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testStrings checks that strings of any length are whole, in memory of the kernel
-// and of the process, and that records take no more room than theirs.
+// testStrings checks that strings of any length up to the limit are shown whole, from
+// memory of the kernel and of the process, and that records take no more room than
+// their strings need.
 func testStrings(t *testing.T, k *kernel) {
 	for _, attach := range k.kinds(t) {
 		t.Run("lengths/"+string(attach), func(t *testing.T) { testStringLengths(t, k, attach) })
@@ -57,8 +58,8 @@ func testStringLengths(t *testing.T, k *kernel, attach compiler.Kind) {
 	require.Equal(t, compiler.Counters{Matched: uint64(len(lengths))}, tr.counters(t))
 }
 
-// The default ring buffer holds 2,500 records of vfs_read, whose buf is memory of the
-// process.
+// testStringRoom checks that the default ring buffer holds 2,500 records of vfs_read,
+// whose buf is memory of the process.
 func testStringRoom(t *testing.T, k *kernel) {
 	const calls, least = 4000, 2500
 	caller := newCaller(t)

@@ -171,9 +171,10 @@ func contiguous(a *compiler.Aggregate, counts map[[2]int64]uint64) (all []runtim
 	}
 }
 
-// tableFull makes calls with far more keys than there is room for, by several threads
-// on two CPUs at once if there are two. Each thread makes one call with each key. All calls with
-// the keys that have a row are in it, and all others are counted as in none.
+// tableFull makes calls with far more keys than there is room for, by several threads,
+// and on two CPUs at once if there are two. Each thread makes one call with each key.
+// It checks that the row of a key has all calls with it, and that the calls with other
+// keys are counted as in no row.
 func tableFull(t *testing.T, k *kernel) {
 	const users, room = 4, 1000
 	keys := rounds(8_000, 100_000)

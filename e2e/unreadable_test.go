@@ -24,8 +24,8 @@ type badPointer struct {
 }
 
 // userMemory is what calls of poll get as memory of the process. The kernel
-// writes revents there. So it is no variable of a function, whose place on the
-// stack is another's after it.
+// writes revents there. So it is not a variable of a function, whose place on the
+// stack belongs to others later.
 var userMemory unix.PollFd
 
 // badPointers lists addresses that are not kernel memory.
@@ -98,8 +98,8 @@ func poll(addr uintptr) {
 	unix.RawSyscall6(unix.SYS_PPOLL, addr, 1, uintptr(unsafe.Pointer(&now)), 0, 0, 0)
 }
 
-// kernelMemory returns the address of 8 zero bytes in the kernel. It is the
-// control that the predicates can be true.
+// kernelMemory returns the address of 8 zero bytes in the kernel. A call with it is
+// the control, which shows that the predicates can be true.
 func kernelMemory(t *testing.T) uintptr {
 	f, err := os.Open("/proc/kallsyms")
 	require.NoError(t, err)
@@ -163,8 +163,8 @@ func testBadResults(t *testing.T, k *kernel, attach compiler.Kind) {
 	require.Equal(t, n*len(specs), int(tr.counters(t).Unreadable))
 }
 
-// openAndPoll calls do_filp_open, and do_sys_poll on a file that is ready. A
-// timeout of -1 means no limit, and do_sys_poll then gets NULL instead of a
+// openAndPoll opens a file, and calls do_sys_poll on one that is ready. A timeout
+// of -1 means no limit, and do_sys_poll then gets NULL instead of a
 // time.
 func openAndPoll(path string, ready, timeout int) {
 	if fd, err := unix.Open(path, unix.O_RDONLY, 0); err == nil {

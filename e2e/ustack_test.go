@@ -92,8 +92,8 @@ func (tr *tracer) readFrames(t *testing.T, stacks *userstack.Stacks, show func([
 	require.NotZero(t, n)
 }
 
-// testUstackOfGone reads the stack of a process when it has gone: it has the build ID
-// and the offset of each function.
+// testUstackOfGone reads the stack of a process that has ended: each frame has a build
+// ID and an offset.
 func testUstackOfGone(t *testing.T, k *kernel) {
 	path := noted(t)
 	program := readProgram(t, path)
@@ -131,8 +131,8 @@ func noted(t *testing.T) string {
 	return path
 }
 
-// testUstackOfStripped reads the stack of a process whose file has no names: what
-// there is are offsets in the file.
+// testUstackOfStripped reads the stack of a process whose file has no names: each
+// frame has the file and an offset.
 func testUstackOfStripped(t *testing.T, k *kernel) {
 	path, err := exec.LookPath("traffic")
 	require.NoError(t, err)
@@ -183,8 +183,8 @@ func testNoUstack(t *testing.T, k *kernel) {
 	tr.readFrames(t, userstack.Running(), func(frames []userstack.Frame) { require.Empty(t, frames) })
 }
 
-// requireInOrder checks that names end with the wanted ones, in this order, with
-// others between them.
+// requireInOrder checks that there are names with the wanted endings, in this order.
+// Others may be between them.
 func requireInOrder(t *testing.T, names []string, want ...string) {
 	rest := names
 	for _, w := range want {

@@ -52,8 +52,8 @@ func (k *kernel) watch(t *testing.T, texts ...string) (*tracer, error) {
 	return k.watchObjects(t, 1, ringBytes, texts...)
 }
 
-// watchObjects watches the members of so many objects that calls find, with a ring
-// buffer of so many bytes.
+// watchObjects watches the members of up to the given number of objects that calls
+// find, with a ring buffer of the given size in bytes.
 func (k *kernel) watchObjects(t *testing.T, objects int, ring uint32, texts ...string) (*tracer, error) {
 	var traces []*spec.Trace
 	for _, text := range texts {
@@ -104,10 +104,11 @@ func callersOnCPUs(t *testing.T) (callers []*caller) {
 	return callers
 }
 
-// A thread on each CPU writes to a variable in turn, while timer interrupts write to
-// another one: every write is shown, by the right thread on the right CPU and with the
-// values before and after, or counted. The ring buffer has no record for a write while
-// another CPU takes one, which lasts where the machine's CPUs run in turn.
+// testWatchWrites writes to a variable by threads on each CPU in turn, while timer
+// interrupts write to another one: every write is shown, by the right thread on the right
+// CPU and with the values before and after, or counted. The ring buffer has no record for
+// a write while another CPU takes one, which lasts long where the machine's CPUs run in
+// turn.
 func testWatchWrites(t *testing.T, k *kernel) {
 	writes := rounds(1000, 10_000)
 	keepPanicTimeout(t)
@@ -192,7 +193,8 @@ func placeOf(t *testing.T, symbols *kallsyms.Table, ev *runtime.Event) string {
 	return s.Name
 }
 
-// Each CPU has four breakpoints. The fifth is refused, and nothing is left of it.
+// testWatchFull checks that a fifth breakpoint is refused, as each CPU has four, and
+// that nothing is left of it.
 func testWatchFull(t *testing.T, k *kernel) {
 	addr := k.target().Symbols.Lookup("panic_timeout")[0].Addr
 	four := strings.Fields(strings.Repeat(fmt.Sprintf("*(int*)%#x ", addr), 4))
@@ -208,8 +210,8 @@ func testWatchFull(t *testing.T, k *kernel) {
 	require.NoError(t, tr.Close())
 }
 
-// A breakpoint does not see writes through another mapping, and no program runs for
-// those of bpf(2). Both are reported.
+// testWatchUnseen checks that writes are reported that a breakpoint does not see, as
+// they go through another mapping, or for which no program runs, as bpf(2) makes them.
 func testWatchUnseen(t *testing.T, k *kernel) {
 	if k.target().Arch.BreaksBefore {
 		t.Skip("what follows a write is not known")
@@ -274,9 +276,9 @@ func bufferOf() string {
 	return fmt.Sprintf("udp_recvmsg(sk->sk_backlog.rmem_alloc.counter) if $pid == %d", os.Getpid())
 }
 
-// A member of a socket that a call finds: what software interrupts on each CPU in turn
-// add when datagrams arrive, and the process takes off when it reads them, until the
-// socket is freed.
+// testWatchObject watches a member of a socket that a call finds: software interrupts on
+// each CPU in turn add to it when datagrams arrive, and the process subtracts from it
+// when it reads them, until the socket is freed.
 func testWatchObject(t *testing.T, k *kernel) {
 	datagrams := rounds(500, 5000)
 	fd, to := newReceiver(t)
@@ -288,7 +290,7 @@ func testWatchObject(t *testing.T, k *kernel) {
 	tr, err := k.watchTraces(t, 1, ringBytes, trace)
 	require.NoError(t, err)
 	receiveNothing(t, fd)
-	receiveNothing(t, fd) // finds nothing else
+	receiveNothing(t, fd) // finds the same socket
 	receiveNothing(t, other)
 	var ev runtime.Event
 	require.NoError(t, tr.Read(&ev))
@@ -366,7 +368,7 @@ func testWatchObject(t *testing.T, k *kernel) {
 }
 
 // inSoftirq reports whether a softirq of the network has written, and not the process that
-// it has interrupted.
+// the softirq has interrupted.
 func inSoftirq(symbols *kallsyms.Table, ev *runtime.Event) bool {
 	for data := value(ev, "$kstack").Data; len(data) > 0; data = data[8:] {
 		if s, _, _ := symbols.At(binary.LittleEndian.Uint64(data)); s.Name == "net_rx_action" {
@@ -376,7 +378,7 @@ func inSoftirq(symbols *kallsyms.Table, ev *runtime.Event) bool {
 	return false
 }
 
-// Sockets that are freed before user space knows of them, so that later ones have
+// testWatchGone frees sockets before user space knows of them, so that later ones have
 // their addresses: each is found and ends, and none of them is watched.
 func testWatchGone(t *testing.T, k *kernel) {
 	const objects = 4
@@ -418,7 +420,8 @@ func testWatchGone(t *testing.T, k *kernel) {
 	}
 }
 
-// There is no breakpoint for the fourth object, as another session has one of the four.
+// testWatchFifth checks that there is no breakpoint for the fourth object if another
+// session has one of the four.
 func testWatchFifth(t *testing.T, k *kernel) {
 	_, err := k.watch(t, "(int)@panic_timeout")
 	require.NoError(t, err)
@@ -441,7 +444,8 @@ func testWatchFifth(t *testing.T, k *kernel) {
 	require.True(t, tr.Watching())
 }
 
-// The ring buffer is full when a socket is freed, so that no record tells its end.
+// testWatchLost frees a socket while the ring buffer is full, so that no record tells its
+// end.
 func testWatchLost(t *testing.T, k *kernel) {
 	fd, to := newReceiver(t)
 	tr, err := k.watchObjects(t, 1, uint32(os.Getpagesize()), bufferOf())
