@@ -163,8 +163,8 @@ func checkShell(t *testing.T, script string) {
 	require.NoError(t, err, "%s\n%s", out, script)
 }
 
-// TestWorkflow checks that docs/ci.md shows with their output the commands that the action runs for its workflow. TestDocs
-// checks that output. A user who is not root runs the same by sudo.
+// TestWorkflow checks that docs/ci.md shows the commands that the action runs for its workflow. TestDocs checks their
+// output. If the user is not root, the action runs tests by sudo.
 func TestWorkflow(t *testing.T) {
 	var workflow struct {
 		Jobs map[string]struct {
@@ -209,7 +209,7 @@ func shellScript(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 }
 
-// TestActionStatus checks which verdict an exit status is, with a command and formats that have to reach ksnoop as they are.
+// TestActionStatus checks the verdict of each exit status, and that a command and formats reach ksnoop unchanged.
 func TestActionStatus(t *testing.T) {
 	a := readAction(t)
 	for status, verdict := range map[int]string{0: "pass", 1: "fail", 2: "error", 4: "skip", 69: "error", 77: "error", 124: "timeout"} {
@@ -247,8 +247,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// hostProbes is a probe file that every kernel with BTF can run: its assertion holds if any process has executed a program
-// meanwhile, which the command has, or fails then.
+// hostProbes returns a probe file that every kernel with BTF can run. Its assertion counts the programs that any process
+// executes meanwhile. There is at least one, as the command executes a program.
 func hostProbes(condition string) string {
 	return "ksnoop-probes 1\nsuite files\nrun sh -c true\nassert execs tp:sched_process_exec() " + condition + "\n"
 }
@@ -274,7 +274,7 @@ func requireTracing(t *testing.T) {
 	}
 }
 
-// TestAction runs the action natively: it builds ksnoop, and then judges rules that hold and that do not.
+// TestAction runs the action natively: it builds ksnoop, and then judges assertions, of which some hold and some do not.
 func TestAction(t *testing.T) {
 	requireTracing(t)
 	t.Parallel()
@@ -316,8 +316,8 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestActionArchive installs a release's archive from a file and from a URL. One that is not what it should be is refused,
-// and so is a machine without Go if there is no archive.
+// TestActionArchive installs a release's archive from a file and from a URL. It checks that an archive with another
+// checksum, a URL without a checksum, and a machine with neither an archive nor Go are refused.
 func TestActionArchive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds everything")

@@ -7,7 +7,7 @@ const (
 	syscallPrefix = "__arm64_"
 	// syscallCaller is the function that calls them.
 	syscallCaller = "invoke_syscall"
-	epollWait     = unix.SYS_EPOLL_PWAIT // there is no other
+	epollWait     = unix.SYS_EPOLL_PWAIT // arm64 has no epoll_wait
 	// firstArgument is the member of struct pt_regs with the first argument.
 	firstArgument = "regs[0]"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testAttachingStopped stops a session while it attaches: it attaches nothing
-// more and removes everything that it has attached.
+// testAttachingStopped checks that a session that is stopped while it attaches
+// attaches nothing more, and then removes everything that it has attached.
 func testAttachingStopped(t *testing.T, k *kernel, functions []string) {
 	functions = append([]string{getpgid}, functions[:3]...)
 	for _, tc := range stopCases {
@@ -78,7 +78,7 @@ func (c stopCase) steps(functions int) []int {
 // detaches leaves nothing in tracefs.
 func testAttachingAbandoned(t *testing.T, k *kernel, functions []string) {
 	before := bpfObjects(t)
-	c := newMany(compiler.Kretprobe, 64, functions[:3]) // it has counters for these functions alone
+	c := newMany(compiler.Kretprobe, 64, functions[:3]) // there are no counters for the kprobes below
 	for i, name := range functions[3:6] {
 		c.attach(compiler.Kprobe, 0, compiler.Place{Probe: c.probe(name), Symbol: name, Cookie: uint64(3 + i)})
 	}
@@ -118,8 +118,8 @@ func testAttachingKilled(t *testing.T, _ *kernel, functions []string) {
 	requireNothingLeft(t, before)
 }
 
-// testAttachingInterrupted sends a signal while ksnoop attaches. It blocks
-// there on a pipe that is mounted over a file of tracefs.
+// testAttachingInterrupted checks that a signal ends ksnoop while it attaches.
+// ksnoop blocks there on a pipe that is mounted over a file of tracefs.
 func testAttachingInterrupted(t *testing.T, _ *kernel, functions []string) {
 	const events = "/sys/kernel/tracing/kprobe_events"
 	before := bpfObjects(t)

@@ -90,8 +90,8 @@ func isStatic(path string) bool {
 // tags excludes parts of packages that ksnoop does not use, as in the Makefile.
 const tags = "urfave_cli_no_docs"
 
-// dependOnSources reads every source file of the module. go test remembers
-// which files a test has opened, and does not use its cached result when one of
+// dependOnSources looks at every source file of the module. go test remembers
+// which files a test has looked at, and does not use its cached result when one of
 // them has changed. It does not know about the binary that is built here.
 func dependOnSources() error {
 	return filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

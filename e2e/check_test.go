@@ -78,8 +78,8 @@ func followCheckPage(t *testing.T, dir string) {
 }
 
 // requireMemory checks that ksnoop frees the types of one kernel before it
-// reads the next ones. It gives it one thread: of two, a busy host may run the one that
-// reads and not the one that collects garbage.
+// reads the next ones. ksnoop runs with one thread: of two threads, a busy host may run
+// the one that reads and not the one that collects garbage.
 func requireMemory(t *testing.T, ksnoop, dir string) {
 	args := []string{"GOMAXPROCS=1", ksnoop, "check", "vfs_read", "--btf", filepath.Join(dir, "newest")}
 	_, stderr, one := asNobody(t, "/usr/bin/env", args...)

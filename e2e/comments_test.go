@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocComments checks that comments about functions and types name what they are
-// about, which a new name of it would change.
+// TestDocComments checks that the doc comments of functions and types begin with their
+// names, which is easily forgotten when something gets a new name.
 func TestDocComments(t *testing.T) {
 	seen := 0
 	check := func(at token.Position, name, doc string, most int) {

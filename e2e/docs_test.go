@@ -67,8 +67,8 @@ func installShell(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":/busybox")
 }
 
-// stepsWith returns the files of a page, and those commands that need what with
-// names, or nothing if with is empty.
+// stepsWith returns the files of a page, and the commands that need what with
+// names, or those that need nothing if with is empty.
 func stepsWith(t *testing.T, page, with string) []console.Step {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func stepsWith(t *testing.T, page, with string) []console.Step {
 }
 
 // missedNow matches the lines about calls that the kernel skipped because an interrupt came
-// while a program ran. How many come is the kernel's business, and another release's another.
+// while a program ran. Their number differs from one release of the kernel to the next.
 var missedNow = regexp.MustCompile(`(?m)^ksnoop: missed \d+ calls? of .*: the kernel skipped (it|them), as (a|the) program was running on that CPU already\b.*\n`)
 
 // followPage runs the steps of a page with a shell, in a directory, and with

@@ -82,8 +82,8 @@ func (s sequential) Run(name string, run func(testscript.T)) {
 	})
 }
 
-// logCPU says at the end of a test of the guest how long it has kept the processor busy,
-// which is what it costs the host: to wait costs nothing.
+// logCPU logs at the end of a test of the guest how long the test has kept the processor
+// busy. That is what it costs the host, where waiting costs nothing.
 func logCPU(t *testing.T) {
 	start := busy(t)
 	t.Cleanup(func() { t.Logf("%.1f s of CPU", (busy(t) - start).Seconds()) })

@@ -40,7 +40,7 @@ func testEnds(t *testing.T, k *kernel) {
 			continue // refused, see testPairing
 		}
 		for _, spec := range endless {
-			pairs[fmt.Sprintf("%s by %s", spec, attach)] = k.trace(t, attach, compiler.Options{RingBytes: 1 << 16}, spec) // for no events
+			pairs[fmt.Sprintf("%s by %s", spec, attach)] = k.trace(t, attach, compiler.Options{RingBytes: 1 << 16}, spec) // there are no events
 		}
 		if attach == compiler.KprobeMulti && !f.ReturnsUnlimited {
 			continue // refused, see testChain

@@ -27,7 +27,7 @@ import (
 // exporterPath is the path of the exporter in the guest.
 const exporterPath = "/bin/ksnoop-exporter"
 
-// builtExporter is the exporter, which is a module of its own.
+// builtExporter builds the exporter, which is a module of its own.
 var builtExporter = eachArch(func(a vm.Arch) (string, error) {
 	if err := dependOnSources(); err != nil {
 		return "", err
@@ -42,9 +42,9 @@ var builtExporter = eachArch(func(a vm.Arch) (string, error) {
 	return file, nil
 })
 
-// TestExporter runs the exporter in a guest: with -full on 5.10, which lets nobody read
-// what was counted without capabilities, and with -run also on the newest kernel, which
-// is preemptible.
+// TestExporter runs the exporter in a guest: on oneKernel, with -full on 5.10 instead,
+// where nobody can read counts without capabilities, and with -run on both and on the
+// newest kernel, which is preemptible.
 func TestExporter(t *testing.T) {
 	t.Parallel()
 	lines := []string{oneKernel, "5.10", "newest"}
@@ -183,7 +183,7 @@ func readTraffic(t *testing.T, n, size int) {
 }
 
 // requireNoCapabilities checks that no thread of a process has capabilities in force,
-// and that it can have no others than two.
+// and that only CAP_BPF and CAP_PERFMON are permitted.
 func requireNoCapabilities(t *testing.T, pid int) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func requireNoCapabilities(t *testing.T, pid int) {
 	}
 }
 
-// requireObjects checks that the kernel has no objects but those of before.
+// requireObjects checks that the kernel has no objects but those in before.
 func requireObjects(t *testing.T, before []string) {
 	left, err := script.AwaitObjects(before)
 	require.NoError(t, err)
@@ -243,8 +243,8 @@ func (e *runningExporter) await(text string) {
 	require.Eventually(e.t, func() bool { return strings.Contains(e.log.String(), text) }, 2*time.Minute, 20*time.Millisecond, "%s", e.log)
 }
 
-// scrape returns all metrics. It speaks HTTP by itself, as its package would make this
-// program, which is in every guest, larger.
+// scrape returns all metrics. It speaks HTTP by itself, as package net/http would make
+// this program, which is in every guest, larger.
 func (e *runningExporter) scrape() exported {
 	conn, err := net.Dial("tcp", "127.0.0.1:9536")
 	require.NoError(e.t, err)
@@ -267,7 +267,7 @@ func (e *runningExporter) scrape() exported {
 	return m
 }
 
-// exported has the values of a scrape by series, as they are written: a{b="c"}.
+// exported maps the series of a scrape, written as a{b="c"}, to their values.
 type exported map[string]float64
 
 // value returns the value of the only series of a name with labels, written a=b, or -1

@@ -68,7 +68,7 @@ func refusedSide(spec string) string {
 	return "fexit"
 }
 
-// traceReads traces reads of one thread, by specs that show each of them.
+// traceReads traces reads of one thread, by specs that show those of 4321 bytes.
 func (k *kernel) traceReads(t *testing.T, o runtime.Options, specs ...string) *runtime.Result {
 	const n = 20
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)

@@ -188,7 +188,7 @@ func (f *featureTest) structByValue() string {
 	return ""
 }
 
-// structByReference looks at a va_list, which the caller passes a copy of. Of the 8
+// structByReference looks at a va_list, of which the caller passes a copy. Of the 8
 // registers for arguments, devkmsg_emit has used 3 before its list begins.
 func (f *featureTest) structByReference() string {
 	null := filepath.Join(f.TempDir(), "kmsg")

@@ -16,7 +16,7 @@ import (
 )
 
 // functions lists, in order, the functions with a type and a symbol on which
-// the kernel allows a probe. Reading all types takes seconds, once.
+// the kernel allows a probe. It reads all types only once, as that takes seconds.
 func (k *kernel) functions(t *testing.T) []string {
 	if k.names == nil {
 		k.names = k.readFunctions(t)

@@ -37,7 +37,7 @@ func distFiles(t *testing.T, a vm.Arch) []vm.File {
 		return nil
 	}
 	dist, root := t.TempDir(), t.TempDir()
-	for _, arch := range []vm.Arch{a, vm.Arch(goruntime.GOARCH)} { // the latter's makes completions
+	for _, arch := range []vm.Arch{a, vm.Arch(goruntime.GOARCH)} { // the second one makes the completions
 		program, err := filepath.Abs(staticBinary(t, arch))
 		require.NoError(t, err)
 		if name := filepath.Join(dist, "ksnoop-linux-"+string(arch)); !exists(name) {

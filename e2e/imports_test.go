@@ -50,7 +50,7 @@ var arrows = map[string]struct{ ours, never []string }{
 }
 
 // rooms lists the packages below cmd/ksnoop/internal. Each may import those of
-// the lines above it, and all packages of arrows but the command line's.
+// the lines above it, and all packages of arrows.
 var rooms = [][]string{
 	{"exit", "getopt"},
 	{"report", "term"},
@@ -105,8 +105,8 @@ func TestImports(t *testing.T) {
 	require.Equal(t, len(arrows), seen)
 }
 
-// checkRoom checks that a room imports only those below it, and not the package
-// of the command line.
+// checkRoom checks that a room imports only rooms of the lines above it, and not
+// the package of the command line.
 func checkRoom(t *testing.T, name string, imports []string) {
 	require.GreaterOrEqual(t, level(name), 0, "%s is a room that docs/architecture.md does not know", name)
 	for _, imported := range imports {
@@ -119,8 +119,8 @@ func checkRoom(t *testing.T, name string, imports []string) {
 	}
 }
 
-// TestRoomSizes checks that the command has one file for each of its commands
-// and few others, and that each package has few files.
+// TestRoomSizes limits the number of files of each package. That of cmd/ksnoop is
+// lower: it has a file for each command, and few others.
 func TestRoomSizes(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{len .GoFiles}}`, module+"/...").Output()
 	require.NoError(t, err)
@@ -136,8 +136,8 @@ func TestRoomSizes(t *testing.T) {
 	}
 }
 
-// checkHarness checks that the end-to-end tests do not import the parts of the
-// binary that they run.
+// checkHarness checks that the packages of e2e, apart from their tests, import no
+// parts of the binary that they run.
 func checkHarness(t *testing.T, name string, imports []string) {
 	for _, imported := range imports {
 		if ours, ok := strings.CutPrefix(imported, module+"/"); ok {

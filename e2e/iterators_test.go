@@ -43,7 +43,7 @@ func testIterators(t *testing.T, k *kernel) {
 }
 
 // numbers reads an iterator to its end and returns how often each number was the
-// first value of a row. Every object that the program saw has one fate.
+// first value of a row. It checks that every object that matches has a row.
 func (k *kernel) numbers(t *testing.T, spec string) map[uint64]int {
 	tr := k.trace(t, "", compiler.Options{CountCalls: true, RingBytes: 4096}, spec)
 	seen, rows := map[uint64]int{}, uint64(0)
@@ -63,7 +63,7 @@ func (k *kernel) numbers(t *testing.T, spec string) map[uint64]int {
 	return seen
 }
 
-// requireOnce checks that each of the numbers was seen once, and none twice.
+// requireOnce checks that all of the numbers were seen, and no number twice.
 func requireOnce(t *testing.T, seen map[uint64]int, all []uint64) {
 	missing := 0
 	for _, n := range all {

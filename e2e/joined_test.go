@@ -42,7 +42,7 @@ func testJoined(t *testing.T, k *kernel) {
 	t.Run("no hook", func(t *testing.T) { k.testJointNoHook(t, specs) })
 }
 
-// hiding returns the kernel as users see it from whom it hides addresses.
+// hiding returns the kernel as it looks to users from whom it hides addresses.
 func (k *kernel) hiding(t *testing.T, functions []string) *kernel {
 	lines := strings.Join(functions, "\n0000000000000000 T ")
 	table, err := kallsyms.Read(strings.NewReader("0000000000000000 T "+lines+"\n"), nil)
@@ -57,7 +57,7 @@ func (k *kernel) hiding(t *testing.T, functions []string) *kernel {
 // events of the right function, and counts it.
 func (k *kernel) testJoint(t *testing.T, kind compiler.Kind, specs []string) {
 	before := bpfObjects(t)
-	twice := append(slices.Clone(specs), getsid+"(return)") // a link has a function once
+	twice := append(slices.Clone(specs), getsid+"(return)") // a link can have a function only once
 	tr := k.traceAs(t, resolve.Wishes{Attach: kind}, compiler.Options{CountCalls: true}, twice...)
 	unit := tr.Unit()
 	require.LessOrEqual(t, len(bpfObjects(t).links.without(before.links)), 6) // returns of one type share programs, and few programs have a link each
@@ -123,12 +123,12 @@ func breakOwn(unit *compiler.Unit, p *compiler.Probe) string {
 			name := at.ProgramAt(place)
 			places[name]++
 			if place.Probe == p {
-				own = name // that of the entry is the last
+				own = name // the program of the entry is the last one
 			}
 		}
 	}
 	if places[own] != 1 {
-		return "" // which is not refused
+		return "" // it is shared, and left as it is
 	}
 	breakInstructions(unit.Collection.Programs[own])
 	return own

@@ -229,7 +229,7 @@ func compareKnown(t *testing.T, tr *tracer, copies []knownCopy, shown func(*know
 func requireKnown(t *testing.T, v *runtime.Value, c *knownCopy) {
 	require.Zero(t, v.Fault, v.Name)
 	if v.Name == "nr" || v.Hidden {
-		return // it tells which call it is; with the diff
+		return // nr tells which call it is, and a hidden value is compared with its diff
 	}
 	if v.Name == "diff(k)" {
 		requireChanges(t, btfdump.Changes(v.DataType(), v.Was.Data, v.Data), c)
@@ -247,7 +247,7 @@ func requireKnown(t *testing.T, v *runtime.Value, c *knownCopy) {
 }
 
 // requireChanges checks that the members that differ are those of the copy, with
-// all that they were and are.
+// the same bytes before and after the call.
 func requireChanges(t *testing.T, changes []btfdump.Change, c *knownCopy) {
 	for i, name := range knownMembers {
 		before, after := c.Members[0][i], c.Members[1][i]

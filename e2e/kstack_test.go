@@ -36,7 +36,7 @@ func testKstack(t *testing.T, k *kernel) {
 }
 
 // readStack traces one read by a spec with a stack, and returns the functions of
-// its frames. Those that are none of the kernel's own are empty.
+// its frames. The name is empty where no symbol of the kernel is found.
 func (k *kernel) readStack(t *testing.T, attach compiler.Kind, spec string) (names []string) {
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func (k *kernel) readStack(t *testing.T, attach compiler.Kind, spec string) (nam
 			names = append(names, symbol.Name)
 		}
 	})
-	require.NoError(t, tr.Close()) // a kretprobe would have its own address for the caller's
+	require.NoError(t, tr.Close()) // with a kretprobe, the next stack would have the kretprobe's address for the caller's
 	require.NotEmpty(t, names)
 	return names
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testLibrary traces as a program does that imports package runtime.
+// testLibrary traces as a program that imports package runtime does.
 func testLibrary(t *testing.T, k *kernel) {
 	for _, kind := range append([]compiler.Kind{""}, k.kinds(t)...) {
 		name := cmp.Or(string(kind), "default")
@@ -28,7 +28,8 @@ func testLibrary(t *testing.T, k *kernel) {
 }
 
 // traceInterrupted checks that a trace shows the interrupts and softirqs that come
-// while its own process runs, and none of the process's calls.
+// while its own process runs, if programs can find the preemption count, and none of
+// the process's calls.
 func traceInterrupted(t *testing.T, kind compiler.Kind) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := runtime.Options{

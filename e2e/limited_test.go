@@ -14,7 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testLimited checks, in every kind, that threads that make calls at the same time get no
+// testLimited checks, by every kind, that threads that make calls at the same time get no
 // more events in a second than the rate allows, and that all other calls are counted.
 func testLimited(t *testing.T, k *kernel) {
 	const rate, hurried = 30, 4

@@ -178,9 +178,10 @@ func (k *kernel) fillIn(t *testing.T, line string) string {
 	})
 }
 
-// inside returns the offset of the second instruction of functions: after the
-// call of the function tracer, or after endbr64. On arm64 it is behind the two
-// that the function tracer changes.
+// inside returns the offset of an instruction of functions that takes a probe. On
+// amd64 it is behind the call of the function tracer, or behind endbr64, but 0 from
+// 5.11 to 6.11. On arm64 it is behind the two instructions that the function tracer
+// changes.
 func (k *kernel) inside(t *testing.T) string {
 	if k.target().Arch == compiler.ARM64 {
 		return "8"

@@ -84,8 +84,8 @@ func (tr *tracer) measured(t *testing.T) []runtime.Measured {
 	return all
 }
 
-// fixed removes from the results what depends on the time: the events and the
-// first calls.
+// fixed removes from the results what differs from session to session: the event
+// types and the first calls.
 func fixed(all []runtime.Measured) []runtime.Measured {
 	all = slices.Clone(all)
 	for i := range all {

@@ -57,7 +57,7 @@ func testPartRefused(t *testing.T, k *kernel) {
 	require.Greater(t, all.Symbols.Len(), 10_000)
 }
 
-// partSpecs use only what a part can have.
+// partSpecs lists specs that use only what a part can have.
 var partSpecs = []string{
 	"tp:sched_switch",
 	"vfs_read(file->f_path.dentry->d_name.name, (struct inode *)buf, return < 0)",

@@ -164,7 +164,7 @@ func pathFiles(t *testing.T) (files []opened) {
 	return files
 }
 
-// chrooted opens a file in a thread whose root is a directory. There, the path is
+// chrooted opens a file in a thread whose root is a directory. The path to show is
 // that from outside.
 func chrooted(t *testing.T, jail string) opened {
 	require.NoError(t, os.MkdirAll(jail+"/etc", 0o755))
@@ -186,7 +186,8 @@ func chrooted(t *testing.T, jail string) opened {
 	return opened{"in a mount namespace, behind chroot", jail + "/etc/passwd", n}
 }
 
-// deepFile opens a file below n directories. Of many, only the last names are shown.
+// deepFile opens a file below n directories. If there are many, only the last names
+// are shown.
 func deepFile(t *testing.T, dir string, n int) opened {
 	require.NoError(t, os.MkdirAll(dir+strings.Repeat("/d", n), 0o755))
 	fd, err := unix.Open(dir+strings.Repeat("/d", n)+"/file", unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644)

@@ -23,7 +23,7 @@ func TestPlantedFailure(t *testing.T) {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), gotest, "-logs", t.TempDir(), "-vet=off", "-timeout", "30m", "./e2e",
 		"-run", "^TestMatrix$/^"+oneKernel+"$/^planted$", "-scripts", "testdata/planted", "-ksnoop", staticBinary(t, vm.AMD64))
-	cmd.Dir, cmd.Env = "..", append(os.Environ(), "KSNOOP_LOGS=") // its machine has the name of another
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "KSNOOP_LOGS=") // its log would have the name of another one
 	waitForTurn(t, secondsOf(t))
 	printed, err := cmd.CombinedOutput()
 	require.Error(t, err)

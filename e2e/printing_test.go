@@ -137,8 +137,8 @@ func testPrintNames(t *testing.T) {
 	}
 }
 
-// testPrintLoad reads the averages of the load. They change each 5 seconds: what was
-// read between two equal states of /proc/loadavg is what these show.
+// testPrintLoad reads the averages of the load. They change every 5 seconds: what was
+// read between two equal states of /proc/loadavg must be what these show.
 func testPrintLoad(t *testing.T) {
 	averages := func() string {
 		text, err := os.ReadFile("/proc/loadavg")
@@ -163,8 +163,8 @@ func testPrintLoad(t *testing.T) {
 	}
 }
 
-// testPrintUptime reads the clock tick, which begins 5 minutes before it overflows 32
-// bits. Debian's kernels have 250 ticks in a second.
+// testPrintUptime reads the number of clock ticks, which begins 5 minutes before it
+// overflows 32 bits. Debian's kernels have 250 ticks in a second.
 func testPrintUptime(t *testing.T) {
 	uptime := func() float64 {
 		text, err := os.ReadFile("/proc/uptime")

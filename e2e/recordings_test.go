@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedTraces lists traces of all kinds of specs, with how they look, what they
-// trace, and the command that makes the calls.
+// recordedTraces lists traces of all kinds of specs, with the options for how they look,
+// the specs, and the command that makes the calls.
 var recordedTraces = []struct {
 	name, look string
 	specs      []string
@@ -52,7 +52,8 @@ var lossLines = map[string]string{
 // containerCgroup is the directory of a cgroup that looks like a container's.
 var containerCgroup = "/sys/fs/cgroup/docker-" + strings.Repeat("12ab", 16) + ".scope"
 
-// mostHandedOut is the largest size of what a guest passes to the host of a trace.
+// mostHandedOut limits the size of a recording, and of the output, that a guest passes to
+// the host.
 const mostHandedOut = 64 << 10
 
 // testRecordings verifies that replay prints of a recording what trace has printed, byte

@@ -66,7 +66,7 @@ func (k *kernel) unit(t *testing.T, w resolve.Wishes, opts compiler.Options, spe
 	return unit
 }
 
-// breakProgram breaks the first program of a probe to be attached, so that the
+// breakProgram breaks the program of a probe that is attached first, so that the
 // verifier refuses it, and returns its name.
 func breakProgram(unit *compiler.Unit, probe int) string {
 	p := unit.Probes()[probe]

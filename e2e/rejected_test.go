@@ -52,7 +52,7 @@ func testRejected(t *testing.T, k *kernel) {
 					return err
 				}
 			}
-			caller.do(func() { read(zero, size) }) // nothing is left to follow it with
+			caller.do(func() { read(zero, size) }) // the kernel has nothing left to follow it with
 			for _, p := range pipes {
 				if _, err := unix.Write(p[1], make([]byte, size)); err != nil {
 					return err

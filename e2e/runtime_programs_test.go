@@ -15,8 +15,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// runtimeTests lists tests that attach handwritten programs, for package
-// runtime's work with every attach kind.
+// runtimeTests lists tests of package runtime with handwritten programs of every
+// attach kind.
 var runtimeTests = []struct {
 	name string
 	test func(*testing.T, *kernel)

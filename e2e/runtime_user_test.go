@@ -25,7 +25,7 @@ import (
 // CAP_PERFMON.
 const asUser = "KSNOOP_TEST_USER"
 
-// hasFentry is set to 1 or 0 in that environment: to what root has found.
+// hasFentry is set to 1 or 0 in that environment: whether root has found fentry.
 const hasFentry = "KSNOOP_TEST_FENTRY"
 
 // testRuntimeUser runs the tests below as a user whom the kernel denies
@@ -126,8 +126,8 @@ func TestGuestRuntimeAsUserAllowed(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestGuestRuntimeAsNobody checks that a user without capabilities can compile
-// for this kernel.
+// TestGuestRuntimeAsNobody checks that a user without capabilities can describe
+// this kernel, and is told which ones loading takes.
 func TestGuestRuntimeAsNobody(t *testing.T) {
 	kernel, target := openUser(t)
 	require.Empty(t, target.Features.NoKprobe)
@@ -138,7 +138,7 @@ func TestGuestRuntimeAsNobody(t *testing.T) {
 	require.ErrorContains(t, err, "lacks CAP_BPF and CAP_PERFMON")
 }
 
-// openUser describes the kernel to the user, with the symbols of the functions.
+// openUser opens the kernel as the user, with the symbols of the three functions.
 func openUser(t *testing.T) (*runtime.Kernel, *compiler.Target) {
 	if os.Getenv(asUser) == "" {
 		t.Skip("runs as a user, see testRuntimeUser")

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// machineTurns is for the machines of all tests: a machine keeps one processor busy, and
-// more machines than processors take longer than one after another.
+// machineTurns gives turns to the machines of all tests: a machine keeps one processor
+// busy, and more machines than processors take longer than one after another.
 var machineTurns = turns{free: goruntime.NumCPU()}
 
 // turns lets a limited number of tests run something at once. Of those that wait, the
@@ -59,8 +59,8 @@ func (s *turns) next() {
 	}
 }
 
-// manyTests lets tests wait for their turns at the same time, unless -parallel was given:
-// it would count those that wait.
+// manyTests lets up to 64 tests run at the same time unless -parallel is given, because
+// most of them wait for their turns.
 func manyTests() error { return flag.Set("test.parallel", "64") }
 
 // waitForTurn returns when the test may run a machine, and logs how long that took, which
