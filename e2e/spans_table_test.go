@@ -17,8 +17,9 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// spanTable stops the session and returns its one table. Every beginning must have one
-// fate, and every span that has ended must be in a row, unless there is none for it.
+// spanTable stops the session and returns its one table. Every beginning must be ended,
+// replaced, still open or without room, and every span that has ended must be in a row,
+// unless there is none for it.
 func (tr *tracer) spanTable(t *testing.T) *runtime.Table {
 	tables := tr.tables(t)
 	require.Len(t, tables, 1)

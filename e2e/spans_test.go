@@ -81,7 +81,7 @@ func testSpanThreads(t *testing.T, k *kernel, attach compiler.Kind) {
 }
 
 // testSpanTimers checks spans of timers, which tasks and interrupts start, and which
-// expire in interrupts. Whatever happens, every beginning has one fate.
+// expire in interrupts. Every beginning is ended, replaced or still open.
 func testSpanTimers(t *testing.T, k *kernel) {
 	sleeps := rounds(100, 5000)
 	tr := k.trace(t, "", compiler.Options{CountCalls: true, RingBytes: ringBytes}, "tp:hrtimer_start($arg1:x) => tp:hrtimer_expire_entry($arg1:x) on $arg1")

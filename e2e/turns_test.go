@@ -32,7 +32,7 @@ type turn struct {
 	begin   chan struct{}
 }
 
-// wait waits for a turn to run something that takes about so many seconds. The caller
+// wait waits for a turn to run something that takes about that many seconds. The caller
 // must call done when it has ended.
 func (s *turns) wait(seconds int) (done func()) {
 	s.Lock()
