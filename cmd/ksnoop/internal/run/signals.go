@@ -117,23 +117,20 @@ func (s *stopper) listen() {
 // taken for the user's first and second after it. To ignore them meanwhile would drop
 // them, but os/signal ends the program by a signal that is ignored while a thread is at
 // the beginning of its handler.
-func (s *stopper) settle() {
-	awaitThreads(s.keys...) // the kernel has given them to threads,
-	awaitHandlers()         // which have looked at them
-	s.takeAll()
-}
+func (s *stopper) settle() { s.takeSent(s.keys...) }
 
 // came reports whether a signal has ended the session. One that was sent before is not
 // overlooked: it may not have come to a thread of ksnoop yet, nor to listen.
 func (s *stopper) came() bool {
-	awaitThreads(os.Interrupt, syscall.SIGTERM)
-	s.takeAll()
+	s.takeSent(os.Interrupt, syscall.SIGTERM)
 	return s.signal() != 0
 }
 
-// takeAll waits until listen has taken the signals that threads have looked at.
-func (s *stopper) takeAll() {
-	// Stop waits until those are in their channels. It needs a channel of its own:
+// takeSent waits until listen has taken the signals of these kinds that were sent.
+func (s *stopper) takeSent(sigs ...os.Signal) {
+	awaitThreads(sigs) // the kernel has given them to threads,
+	awaitHandlers()    // which have looked at them,
+	// and Stop waits until those are in their channels. It needs a channel of its own:
 	// nothing must lose SIGTERM.
 	idle := make(chan os.Signal, 1)
 	signal.Notify(idle, syscall.SIGWINCH)
@@ -144,7 +141,7 @@ func (s *stopper) takeAll() {
 
 // awaitThreads waits until the kernel has given all signals of these kinds that were
 // sent to ksnoop to one of its threads.
-func awaitThreads(sigs ...os.Signal) {
+func awaitThreads(sigs []os.Signal) {
 	for _, sig := range sigs {
 		for hasPending("/proc/self/status", "ShdPnd", sig.(syscall.Signal)) {
 			time.Sleep(50 * time.Microsecond)
@@ -175,14 +172,14 @@ func awaitHandlers() {
 
 // hasPending reports whether a signal is yet to be taken: in SigPnd by the thread of the
 // status file, in ShdPnd by any thread. A thread that waits in the kernel for what cannot be
-// interrupted is in no handler.
+// interrupted (D) is in no handler, but it may be the one that will take a signal of all.
 func hasPending(status, field string, sig syscall.Signal) bool {
 	text, _ := os.ReadFile(status) // empty when the thread has ended
 	_, state, _ := strings.Cut(string(text), "\nState:\t")
 	_, mask, _ := strings.Cut(string(text), "\n"+field+":\t")
 	mask, _, _ = strings.Cut(mask, "\n")
 	pending, _ := strconv.ParseUint(mask, 16, 64)
-	return pending&(1<<(sig-1)) != 0 && !strings.HasPrefix(state, "D")
+	return pending&(1<<(sig-1)) != 0 && (field == "ShdPnd" || !strings.HasPrefix(state, "D"))
 }
 
 // oneRequest is how long after a signal another one of its kind belongs to the same

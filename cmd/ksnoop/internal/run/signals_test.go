@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	goruntime "runtime"
 	"sync"
 	"sync/atomic"
@@ -153,6 +154,20 @@ func TestSignalBeforeAttached(t *testing.T) {
 		require.Equal(t, sig, s.signal())
 		signal.Stop(s.signals)
 	}
+}
+
+// TestHasPending verifies that a signal of the whole process is waited for, whatever its
+// first thread does, and one of a thread only if that can be in a handler.
+func TestHasPending(t *testing.T) {
+	status := filepath.Join(t.TempDir(), "status")
+	for _, state := range []string{"S (sleeping)", "D (disk sleep)"} {
+		text := "Name:\tksnoop\nState:\t" + state + "\nSigPnd:\t0000000000400000\nShdPnd:\t0000000000000002\n"
+		require.NoError(t, os.WriteFile(status, []byte(text), 0o600))
+		require.True(t, hasPending(status, "ShdPnd", syscall.SIGINT))
+		require.False(t, hasPending(status, "ShdPnd", syscall.SIGTERM))
+		require.Equal(t, state[0] == 'S', hasPending(status, "SigPnd", syscall.SIGURG))
+	}
+	require.False(t, hasPending(status+"-gone", "SigPnd", syscall.SIGURG))
 }
 
 // TestKeysWhileSettling verifies that ksnoop outlives keys of the terminal that come while
