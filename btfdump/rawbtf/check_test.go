@@ -38,6 +38,25 @@ func (f *file) bytes() []byte {
 	return append(append(b, f.types...), f.strings...)
 }
 
+// TestLoadSentence verifies that an error of package btf is one line, whatever the names
+// of the types are.
+func TestLoadSentence(t *testing.T) {
+	f := newFile()
+	f.add(f.name("file\n\x1b[2J"), Struct, 1, 8, f.name("x")+1000, 0, 0)
+	_, err := Load(f.bytes(), bytes.NewReader(f.bytes()))
+	require.ErrorContains(t, err, "its name is at")
+
+	f = newFile()
+	f.strings = append(f.strings, "member\x00file\n\x1b[2J\x00"...)
+	f.add(uint32(bytes.Index(f.strings, []byte("file"))), Struct, 1, 8, 3, 0, 0) // within "member"
+	_, err = Load(f.bytes(), bytes.NewReader(f.bytes()))
+	require.ErrorContains(t, err, "struct file??[2J")
+	require.NotContains(t, err.Error(), "\n")
+	var loaded lineError
+	require.ErrorAs(t, err, &loaded)
+	require.Error(t, loaded.Unwrap())
+}
+
 // TestRefused checks that all functions of the package refuse bytes that are not
 // BTF.
 func TestRefused(t *testing.T) {

@@ -2,11 +2,11 @@
 // for, while package btf decodes all of them. It is the only package that knows
 // the wire format (Documentation/bpf/btf.rst).
 //
-// Read returns the BTF of a file, and Check refuses BTF that package btf cannot
-// read safely:
+// Read returns the BTF of a file. Load reads all of it with package btf, unless Check
+// refuses it, as that package cannot read all BTF safely:
 //
 //	raw, _, err := rawbtf.Read(file)
-//	err = rawbtf.Check(raw)
+//	types, err := rawbtf.Load(raw, bytes.NewReader(raw))
 //
 // Index finds types by the beginning of their names:
 //

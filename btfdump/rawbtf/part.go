@@ -63,7 +63,7 @@ func Take(raw []byte, want Want) (*Part, error) {
 	c := newCutter(w, wk.levels)
 	types, err := btf.LoadSplitSpecFromReader(bytes.NewReader(c.cut()), nil)
 	if err != nil {
-		return nil, err
+		return nil, lineError{err}
 	}
 	return &Part{types, c.ids}, nil
 }

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf/btf"
@@ -121,20 +120,14 @@ func readTypes(raw []byte) (types, error) {
 	if len(raw) == 0 {
 		return all, nil
 	}
-	if err := rawbtf.Check(raw); err != nil {
-		return nil, fmt.Errorf("its types: %w", err)
-	}
-	spec, err := btf.LoadSpecFromReader(bytes.NewReader(raw))
+	spec, err := rawbtf.Load(raw, bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("its types: %w", err)
 	}
 	for id := btf.TypeID(1); ; id++ {
 		t, err := spec.TypeByID(id)
-		if errors.Is(err, btf.ErrNotFound) {
+		if err != nil { // all have been read, so there is none of that number
 			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("its types: %w", err)
 		}
 		all = append(all, t)
 	}

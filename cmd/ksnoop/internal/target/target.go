@@ -101,23 +101,11 @@ func readTypes(f *os.File) (types *btf.Spec, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := rawbtf.Check(raw); err != nil {
-		return nil, err
-	}
 	var file io.ReaderAt = bytes.NewReader(raw)
 	if object {
 		file = f // the sizes of its data sections come from its symbols
 	}
-	types, err = btf.LoadSpecFromReader(file)
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range types.All() {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return types, nil
+	return rawbtf.Load(raw, file)
 }
 
 // ReadRaw reads the BTF of a file of any content.
