@@ -34,7 +34,7 @@ image: static
 
 # An image with the exporter alone.
 exporter-image: static-exporter
-	$(MKDIST) -program ksnoop-exporter -ref "$(subst ksnoop,ksnoop-exporter,$(REF))" image
+	$(MKDIST) -program ksnoop-exporter -ref "$(dir $(REF))$(subst ksnoop,ksnoop-exporter,$(notdir $(REF)))" image
 
 # What the tests of packages, and of the binary for arm64, need, as root on
 # Debian; skipped elsewhere.

@@ -478,6 +478,7 @@ func TestUsage(t *testing.T) {
 		{nil, "no probe file is given: as in ksnoop-exporter node.probes"},
 		{[]string{"/nonexistent"}, "read the probe file: open /nonexistent: no such file or directory"},
 		{[]string{"--series", "0", good}, "--series is 0: the limits are 1 and 1048576"},
+		{[]string{"--keys", "0", good}, "--keys is 0: the limits are 1 and 1048576"},
 		{[]string{"--keys", "-1", good}, "--keys is -1: the limits are 1 and 1048576"},
 		{[]string{good, "--keys", "5"}, "--keys is behind a probe file: options come first"},
 		{[]string{"--nonesuch"}, "flag provided but not defined: -nonesuch"},

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
 
+	"github.com/ksnoop/ksnoop/compiler"
 	ksnoop "github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -69,7 +70,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:9536", Usage: "serve at `ADDRESS`, a host and a port; any client that reaches it may read", Destination: &o.listen},
 			&cli.IntFlag{Name: "series", Value: 1000, Usage: "serve at most `N` label sets of a metric; further keys are counted together", Destination: &o.probes.Series},
-			&cli.IntFlag{Name: "keys", Usage: "make room for `N` keys of a metric in the kernel (default: 10240)", Destination: &o.probes.Keys},
+			&cli.IntFlag{Name: "keys", Value: compiler.DefaultKeys, Usage: "make room for `N` keys of a metric in the kernel", Destination: &o.probes.Keys},
 			&cli.BoolFlag{Name: "keep-privileges", Usage: "give up no capabilities", Destination: &o.keep},
 		},
 		Action: func(c *cli.Context) error {
@@ -92,7 +93,7 @@ func (o *options) check() error {
 		return errors.New("no probe file is given: as in ksnoop-exporter node.probes")
 	case o.probes.Series < 1 || o.probes.Series > mostKeys:
 		return fmt.Errorf("--series is %d: the limits are 1 and %d", o.probes.Series, mostKeys)
-	case o.probes.Keys < 0 || o.probes.Keys > mostKeys:
+	case o.probes.Keys < 1 || o.probes.Keys > mostKeys:
 		return fmt.Errorf("--keys is %d: the limits are 1 and %d", o.probes.Keys, mostKeys)
 	}
 	for _, name := range o.files {

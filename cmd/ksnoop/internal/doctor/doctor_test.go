@@ -108,7 +108,7 @@ func TestDoctorNotes(t *testing.T) {
 		{"user namespace", func(s *runtime.Survey) { s.Privileges.UserNamespace = true },
 			"user namespace|own|capabilities in it do not count for BPF: run ksnoop in the initial one"},
 		{"pid namespace", func(s *runtime.Survey) { s.Privileges.PIDNamespace = true },
-			"pid namespace|own|-p, -t and $pid mean the ids of the initial one: 'grep NSpid /proc/PID/status' there tells both"},
+			"pid namespace|own|-p and -t take its ids, and $pid shows those of the initial one: 'grep NSpid /proc/PID/status' there tells both"},
 		{"seccomp", func(s *runtime.Survey) { s.Privileges.Seccomp, s.Privileges.Refused = true, true },
 			"bpf(2)|refused|it has the capabilities, but a seccomp filter refuses bpf(2): let the container's profile allow bpf and perf_event_open"},
 		{"paranoid", func(s *runtime.Survey) { s.Privileges.SysAdmin = false },

@@ -92,7 +92,7 @@ func (d *diagnosis) addUser(s *runtime.Survey) {
 		d.add("user", "user namespace", "initial", "")
 	}
 	if p.PIDNamespace {
-		d.add("user", "pid namespace", "own", "-p, -t and $pid mean the ids of the initial one: 'grep NSpid /proc/PID/status' there tells both")
+		d.add("user", "pid namespace", "own", "-p and -t take its ids, and $pid shows those of the initial one: 'grep NSpid /proc/PID/status' there tells both")
 	} else {
 		d.add("user", "pid namespace", "initial", "")
 	}
