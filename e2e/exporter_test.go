@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -167,7 +168,8 @@ func checkReads(t *testing.T, m exported, n int) {
 	require.Equal(t, 1.0, m.value("ksnoop_probe_up", "metric=tp"))
 	for _, name := range []string{"all", "bytes", "by", "sizes", "in", "spans"} {
 		require.Equal(t, 1.0, m.value("ksnoop_probe_up", "metric="+name), name)
-		for _, reason := range []string{"missed", "no_room", "unreadable", "table_full", "unread"} {
+		require.Equal(t, 0.0, m.value("ksnoop_probe_lost_calls_total", "metric="+name, "reason=missed"), name)
+		for _, reason := range []string{"no_room", "unreadable", "table_full", "unread"} {
 			require.LessOrEqual(t, m.value("ksnoop_probe_lost_calls_total", "metric="+name, "reason="+reason), 0.0, name)
 		}
 	}
@@ -270,13 +272,16 @@ func (e *runningExporter) scrape() exported {
 // exported maps the series of a scrape, written as a{b="c"}, to their values.
 type exported map[string]float64
 
-// value returns the value of the only series of a name with labels, written a=b, or -1
-// if there is none.
+// value returns the value of the only series of a name with labels, written a=b. It is
+// -1 if there is none, and no number if there are several.
 func (m exported) value(name string, labels ...string) float64 {
 	found := -1.0
 	for series, v := range m {
 		of, set, _ := strings.Cut(strings.TrimSuffix(series, "}"), "{")
 		if of == name && hasLabels(set, labels) {
+			if found != -1 {
+				return math.NaN()
+			}
 			found = v
 		}
 	}

@@ -326,7 +326,7 @@ func (f *featureTest) load() string {
 	require.Equal(f, 2, goruntime.NumCPU())
 	for _, attach := range append(f.kinds(f.T), "") {
 		for _, spec := range []string{"vfs_read(count == 4321)", "vfs_read(count == 4321, return)"} {
-			if f.refused(f.T, attach, spec) != nil {
+			if !f.accepts(f.T, attach, spec) {
 				continue
 			}
 			tr := f.trace(f.T, attach, compiler.Options{CountCalls: true}, spec)

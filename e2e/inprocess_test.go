@@ -141,6 +141,17 @@ func (k *kernel) refused(t *testing.T, attach compiler.Kind, specs ...string) er
 	return err
 }
 
+// accepts reports whether an attach kind takes a spec. Only fentry may refuse, on a
+// preemptible kernel, where it can keep nothing from entry to return.
+func (k *kernel) accepts(t *testing.T, attach compiler.Kind, spec string) bool {
+	err := k.refused(t, attach, spec)
+	if err != nil {
+		require.True(t, attach == compiler.Fentry && k.target().Features.Preemptible, "%s by %s: %v", spec, attach, err)
+		require.ErrorContains(t, err, "what is kept from entry to return could be that of another call", spec)
+	}
+	return err == nil
+}
+
 func (k *kernel) tryResolve(t *testing.T, w resolve.Wishes, specs ...string) (*compiler.Plan, error) {
 	var traces []*spec.Trace
 	for _, text := range specs {

@@ -114,17 +114,14 @@ func testConditions(t *testing.T, k *kernel, attach compiler.Kind, path string, 
 			continue
 		}
 		s = words.Replace(s)
-		if k.refused(t, attach, s) != nil && attach == compiler.Fentry {
-			continue // on a preemptible kernel it can keep nothing from entry to return
+		if !k.accepts(t, attach, s) {
+			continue
 		}
 		want[s] = 1
 		specs = append(specs, s)
 	}
 	for i, s := range failing {
-		if left(i) {
-			continue
-		}
-		if k.refused(t, attach, s) == nil || attach != compiler.Fentry {
+		if !left(i) && k.accepts(t, attach, s) {
 			specs = append(specs, s)
 		}
 	}
