@@ -12,8 +12,8 @@ import (
 type Change struct {
 	// Member is the place of the part, such as "__sk_common.skc_daddr" or
 	// "name[3]", or "" for the value itself. Members of anonymous records are those
-	// of the record around it. Bytes that are no member's are "(padding at 12)", in a record
-	// without other differences.
+	// of the record around it. Bytes that belong to no member are "(padding at 12)"; they
+	// are compared only in a record without other differences.
 	Member string
 	// Type is the type of a number, a pointer, an enum or an array of characters.
 	Type          btf.Type
@@ -76,7 +76,7 @@ func (d *differ) add(t btf.Type, name string, at, size int) {
 	}
 }
 
-// array compares the elements of an array. One of characters is a whole.
+// array compares the elements of an array. An array of char is compared as a whole.
 func (d *differ) array(t btf.Type, a *btf.Array, name string, at, depth int) {
 	size, err := btf.Sizeof(a.Type)
 	if i, ok := btf.As[*btf.Int](a.Type); ok && i.Size == 1 && i.Name == "char" {

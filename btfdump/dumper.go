@@ -59,12 +59,12 @@ type Options struct {
 	IndentLevel int
 	// Symbolize returns the function or the variable that a pointer points to, or
 	// into, and the offset in it, in bytes. It is called for every pointer that is
-	// not NULL. It may be nil. A [Dumper] is as safe for concurrent use as it is.
+	// not NULL. It may be nil. A [Dumper] can be used concurrently only if Symbolize can.
 	Symbolize func(addr uint64) (name string, offset uint64, ok bool)
 }
 
 // Dumper prints values of one type. It never changes after New and is safe for
-// concurrent use.
+// concurrent use if [Options.Symbolize] is.
 type Dumper struct {
 	opts   Options
 	ops    []op

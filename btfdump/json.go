@@ -15,13 +15,14 @@ import "strconv"
 //   - Ints of up to 64 bits are numbers with all their digits, wider ones strings
 //     in hex. A bool is true or false, or a number if it is neither 0 nor 1.
 //   - An enum is the enumerator's name, or a number if no enumerator has the value.
-//   - Pointers are strings. Those to functions have the symbol after the address:
+//   - Pointers are strings. If Symbolize finds a symbol, it follows the address:
 //     "0xffffffff81234560 <tcp_v4_connect+0x10>".
 //   - An array of char that holds text is a string if EmitStrings is set; bytes
 //     in it that are not UTF-8 become U+FFFD. Other arrays of char are arrays of
 //     numbers.
 //   - Other arrays of bytes are strings with two hex digits per byte.
-//   - Floats are numbers, or "NaN", "Infinity" and "-Infinity".
+//   - Floats are numbers, or the strings "NaN", "Infinity" and "-Infinity". Those
+//     that no float64 can hold are strings in hex.
 //   - A variable is its value, a section an object of all its variables.
 //   - If data is too short, the missing values are left out, and the outermost
 //     object has "$cut", the number of missing bytes, as its last member. A value

@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkLibbpf prints large records, and then lets libbpf print the same bytes.
-// It reports the CPU time of both, the least of some rounds, which other processes
-// lengthen less than others, and how many times faster this package is.
+// It reports the least CPU time of some rounds for each, as other processes disturb the
+// fastest round the least, and how many times faster this package is.
 func BenchmarkLibbpf(b *testing.B) {
 	l := startLibbpf(b)
 	for _, name := range []string{"task_struct", "sk_buff", "sock"} {
@@ -63,7 +63,7 @@ func benchmarkLibbpf(b *testing.B, l *libbpf, typ btf.Type, o Options, data []by
 	b.ReportMetric(theirs/ours, "times-faster")
 }
 
-// How often each prints the same: libbpfRepeat times in each round.
+// The benchmark has libbpfRounds rounds, and each prints the same bytes libbpfRepeat times.
 const libbpfRounds, libbpfRepeat = 15, 100
 
 // threadTime returns the CPU time of one call of f, in nanoseconds.

@@ -9,7 +9,7 @@ import (
 )
 
 // place is a value inside another value. The test walks types with it, and shares no
-// code with the code.
+// code with the code under test.
 type place struct {
 	t      btf.Type // without typedefs, qualifiers and tags
 	off    int

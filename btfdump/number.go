@@ -19,8 +19,8 @@ func (p *printer) lines(depth int, inArray bool) (before string, ok bool) {
 	return p.d.indent[:len(o.Indent)*(o.IndentLevel+depth)], true
 }
 
-// endLine appends what a member has after its value. Single bytes take less than
-// strings, here and below.
+// endLine appends what a member has after its value. Here and below, appending single
+// bytes takes less time than appending strings.
 func (p *printer) endLine(dst []byte) []byte {
 	dst = append(dst, ',')
 	if !p.d.opts.Compact {
@@ -66,8 +66,8 @@ func (p *printer) numberLine(o *op, at int, before string) {
 	p.dst = p.endLine(dst)
 }
 
-// charLines prints the elements of an array of char that is no text, none of which is
-// missing, as [printer.elements] does.
+// charLines prints the elements of an array of char, none of which is missing, as
+// [printer.elements] does.
 func (p *printer) charLines(elem *op, at, n int, before string) {
 	next, dst := 0, p.dst
 	for i, c := range p.data[at : at+n] {
@@ -99,7 +99,7 @@ func (p *printer) recordLine(o *op, at, depth int, before string) {
 	p.dst = p.endLine(p.dst)
 }
 
-// loadLittle reads a number of up to 8 bytes.
+// loadLittle reads a little-endian number of up to 8 bytes.
 func loadLittle(b []byte) uint64 {
 	switch len(b) {
 	case 8:

@@ -121,8 +121,8 @@ func isPlain(name string) bool {
 
 // AppendJSONString appends the C string at the start of s, up to its NUL or the
 // end of s, as a JSON string. The result is valid for any bytes and has no control
-// characters: they become \u and four digits. Bytes that are not UTF-8 become
-// U+FFFD.
+// characters: they become \n, \t, or \u and four digits. Bytes that are not UTF-8
+// become U+FFFD.
 func AppendJSONString(dst, s []byte) []byte {
 	if n := bytes.IndexByte(s, 0); n >= 0 {
 		s = s[:n]
@@ -131,8 +131,8 @@ func AppendJSONString(dst, s []byte) []byte {
 }
 
 // appendJSONString appends s in quotes. Characters that are not printable become
-// \u and four digits. Each byte that is not UTF-8 becomes U+FFFD, since JSON has
-// no way to write it.
+// \n, \t, or \u and four digits, twice above U+FFFF. Each byte that is not UTF-8
+// becomes U+FFFD, since JSON has no way to write it.
 func appendJSONString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for len(s) > 0 {

@@ -33,8 +33,8 @@ type Place struct {
 
 // ParsePlace parses what the kernel prints for addr with the format %pS:
 // "name+0xoffset/0xsize [module]", or a number if there is no symbol, for which it
-// returns false. It returns false as well where [Table.At] finds nothing. Programs,
-// of which the kernel names no module, get that which they have in /proc/kallsyms.
+// returns false. It returns false as well where [Table.At] finds nothing. BPF programs
+// get the module "bpf", as in /proc/kallsyms: %pS prints none for them.
 func ParsePlace(text string, addr uint64) (p Place, ok bool) {
 	text, module, inModule := strings.Cut(text, " [")
 	plus := strings.LastIndexByte(text, '+')

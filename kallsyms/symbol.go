@@ -7,7 +7,7 @@ import (
 // Symbol is one line of the table.
 type Symbol struct {
 	Addr   uint64 // zero if the kernel hides it
-	Type   byte   // as in nm(1); lower case means local to its source file
+	Type   byte   // as in nm(1); lower case means local to its source file or, in a module, not exported
 	Name   string
 	Module string // empty for the kernel itself
 }

@@ -39,7 +39,7 @@ type entry struct {
 // Len returns the number of symbols that were kept.
 func (t *Table) Len() int { return len(t.entries) }
 
-// Modules returns the names of the modules that symbols were kept of.
+// Modules returns the names of the modules of which symbols were kept.
 func (t *Table) Modules() []string { return t.modules[1:] }
 
 // All returns the symbols that were kept, in the order of the file.

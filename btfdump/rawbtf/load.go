@@ -29,8 +29,8 @@ func Load(raw []byte, file io.ReaderAt) (*btf.Spec, error) {
 	return types, nil
 }
 
-// lineError is an error of package btf, which prints names of types as they are, be
-// they control characters: in its text these are question marks.
+// lineError is an error of package btf, which prints the names of types as they are,
+// even with control characters. In the text of a lineError these are question marks.
 type lineError struct{ error }
 
 func (e lineError) Unwrap() error { return e.error }

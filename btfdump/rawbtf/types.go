@@ -215,8 +215,8 @@ func (t *Types) Taking(name string) (funcs []btf.TypeID) {
 	return funcs
 }
 
-// takes reports whether a prototype has such a parameter. It keeps in known what the
-// types of parameters are.
+// takes reports whether a prototype has such a parameter. It keeps in known, by the type
+// of a parameter, whether that is such a pointer.
 func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) bool {
 	raw, _ := t.at(proto)
 	if raw == nil || kindOf(raw) != FuncProto {
