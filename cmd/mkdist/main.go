@@ -2,9 +2,11 @@
 // a bill of materials, and a container image. The same sources, version and time
 // give the same bytes. The Makefile runs it:
 //
-//	mkdist [-dist DIR] [-source DIR] -version VERSION -time SECONDS packages|image
+//	mkdist [-dist DIR] [-source DIR] [-arches LIST] -version VERSION -time SECONDS packages
+//	mkdist [-dist DIR] [-arches LIST] [-program NAME] [-ref NAME] -version VERSION -time SECONDS image
 //
-// The binaries are ksnoop-linux-ARCH and ksnoop-exporter-linux-ARCH in the directory that the results go to.
+// The binaries are ksnoop-linux-ARCH and ksnoop-exporter-linux-ARCH in the directory that
+// the results go to.
 package main
 
 import (

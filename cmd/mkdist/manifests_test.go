@@ -176,7 +176,7 @@ func checkKubectl(t *testing.T, command []string, objects, labels, images map[st
 }
 
 // TestExporterManifests verifies that the exporter runs with the privileges of ksnoop
-// or fewer, that the parts of its manifests name each other.
+// or fewer, and that the parts of its manifests name each other.
 func TestExporterManifests(t *testing.T) {
 	parts := documents(t, "exporter.yaml")
 	require.Len(t, parts, 2)
@@ -243,7 +243,7 @@ func read(t *testing.T, name string, into any) {
 }
 
 // checkSpec verifies that ksnoop gets two capabilities and nothing else;
-// e2e/testdata/image.txtar traces with these.
+// e2e/testdata/once/image.txtar traces with these.
 func checkSpec(t *testing.T, s core.PodSpec) {
 	require.Len(t, s.Containers, 1)
 	require.Empty(t, s.Volumes)

@@ -26,8 +26,9 @@ func installCommand(t *testing.T, word string) string {
 	return strings.NewReplacer("ksnoop-V", "ksnoop-"+version, "ksnoop_V", "ksnoop_"+version).Replace(command)
 }
 
-// inDebian is a script that runs another one in a copy of this machine's root file system: what it writes is only in the
-// memory of a mount namespace. Its first argument is an empty directory, the others are files to have there.
+// inDebian is a script that runs another one in a copy of this machine's root file
+// system: what it writes is only in the memory of a mount namespace. Its first argument
+// is an empty directory, the others are files for the other script.
 const inDebian = `
 mount -t tmpfs none "$1"
 root=$1/root; mkdir "$1/upper" "$1/work" "$root"
@@ -37,8 +38,9 @@ shift; cp "$@" "$root/mnt"
 exec chroot "$root" sh -exc "cd /mnt; $SCRIPT"
 `
 
-// TestInDebian follows docs/install.md in the root file system of Debian, offline: apt installs the deb beside
-// libbpf-tools, which has a ksnoop, too, and removes it, and tar unpacks the archive. There is no network.
+// TestInDebian follows docs/install.md in the root file system of Debian, offline: apt
+// installs the deb beside libbpf-tools, which has a ksnoop, too, and removes it, and tar
+// unpacks the archive.
 func TestInDebian(t *testing.T) {
 	requireRoot(t)
 	for _, name := range []string{"apt-get", "unshare"} {
@@ -66,9 +68,10 @@ func TestInDebian(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(out), "\nksnoop version "+testVersion+"\n"), "%s", out)
 }
 
-// TestInFedora follows docs/install.md in a root file system that dnf makes, as Fedora has it: with its package manager, its
-// place of the database and its layout, where /bin and /sbin are those of /usr. It holds no other package, as ksnoop needs none, and
-// there is no network.
+// TestInFedora follows docs/install.md in a root file system that dnf makes, as Fedora has
+// it: with its package manager, its place of the database and its layout, where /bin and
+// /sbin are those of /usr. It holds no other package, as ksnoop needs none, and there is
+// no network.
 func TestInFedora(t *testing.T) {
 	requireRoot(t)
 	for _, name := range []string{"dnf", "rpm", "unshare"} {

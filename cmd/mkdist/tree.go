@@ -12,7 +12,7 @@ import (
 )
 
 // entry is a file below the directory that a program is installed to, or a configuration
-// if its path is absolute.
+// file if its path is absolute.
 type entry struct {
 	path    string
 	mode    int64
