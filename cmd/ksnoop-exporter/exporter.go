@@ -80,7 +80,8 @@ func run(ctx context.Context, o *options) error {
 	}
 }
 
-// newExporter gives up the privileges that are not needed.
+// newExporter returns an exporter that has attached nothing yet. It gives up the privileges
+// that are not needed.
 func newExporter(o *options) (_ *exporter, err error) {
 	e := &exporter{
 		options:    o,

@@ -11,8 +11,8 @@ import (
 )
 
 // privileges are the capabilities of this process: those that tracing takes are in
-// force only while probes are attached, and where the kernel asks for them to read
-// what was counted.
+// force only during the attaching of probes, and during the reading of what was counted
+// where the kernel asks for them.
 type privileges struct {
 	mu   sync.Mutex
 	kept [2]unix.CapUserData // Permitted is what may be in force

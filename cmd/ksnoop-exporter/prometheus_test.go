@@ -150,7 +150,7 @@ func (p *prometheusServer) kill() {
 	p.cmd = nil
 }
 
-// await asks until the answer is one number, which it must be in the end.
+// await asks until the answer is the number want. It fails the test if it never is.
 func (p *prometheusServer) await(query string, want float64) {
 	p.t.Helper()
 	answer := ""
@@ -163,7 +163,7 @@ func (p *prometheusServer) await(query string, want float64) {
 	p.t.Fatalf("%s is %s, and not %v\n%s", query, answer, want, p.log)
 }
 
-// ask returns the only value of an answer, or all of another one.
+// ask returns the value of an answer, or the whole answer if it does not have exactly one.
 func (p *prometheusServer) ask(query string) string {
 	r, err := http.Get("http://" + p.address + "/api/v1/query?query=" + url.QueryEscape(query))
 	require.NoError(p.t, err)

@@ -19,7 +19,7 @@ type Collector struct {
 	mu       sync.Mutex
 	set      *Set
 	failures uint64 // readings that have failed
-	last     error  // of the last reading
+	last     error  // of the last scrape, or nil
 }
 
 // Put replaces the set, and returns the earlier one, which nobody reads any more.
@@ -31,8 +31,8 @@ func (c *Collector) Put(s *Set) *Set {
 	return earlier
 }
 
-// Ready returns nil if there are probes, and what they count could be read the last
-// time.
+// Ready reports whether there are probes, and returns the error if what they count could
+// not be read the last time.
 func (c *Collector) Ready() (attached bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,9 +15,9 @@ type Set struct {
 	Probes []*Probe
 }
 
-// Attach attaches the metrics of probe files, in place of those of an earlier set, or
-// nil. Lines that have not changed keep their counts. A probe that does not work
-// has the reason in its Err; Attach returns an error if none can work.
+// Attach attaches the metrics of probe files, in place of those of an earlier set, which
+// may be nil. Lines that have not changed keep their counts. A probe that does not work
+// has the reason in its Err; Attach returns an error if no new one can work.
 func Attach(suites []*suite.Suite, earlier *Set, o *Options) (*Set, error) {
 	set := &Set{}
 	working := map[string]*Probe{}
@@ -95,8 +95,9 @@ func (s *Set) attach(fresh map[*Probe]*suite.Suite, o *Options) error {
 	return nil
 }
 
-// Failed returns the errors of the probes that count nothing, but for those that this
-// kernel has nothing of, and those that had failed in an earlier set, or nil, already.
+// Failed returns the errors of the probes that count nothing, or nil. It leaves out those
+// for which this kernel has nothing to count, and those that had failed in the earlier set
+// already. The earlier set may be nil.
 func (s *Set) Failed(earlier *Set) error {
 	known := map[string]bool{}
 	for _, p := range earlier.probes() {
@@ -105,7 +106,7 @@ func (s *Set) Failed(earlier *Set) error {
 	return s.errors(func(p *Probe) bool { return !p.Absent && !known[p.id] })
 }
 
-// Absent returns the reasons why this kernel has nothing to count of probes.
+// Absent returns the reasons why this kernel has nothing to count for some probes, or nil.
 func (s *Set) Absent() error { return s.errors(func(p *Probe) bool { return p.Absent }) }
 
 func (s *Set) errors(wanted func(*Probe) bool) error {
