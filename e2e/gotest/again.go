@@ -46,9 +46,9 @@ func kindOf(arg string) (k kind, next bool) {
 	return custom, false
 }
 
-// keptFlags returns the flags among the arguments of go test. As it does, it
-// takes all that follows a flag that is not its own for the tests', except for
-// flags of its own.
+// keptFlags returns the flags to keep among the arguments of go test. Like go test,
+// it takes all that follows the first flag that go test does not know for arguments
+// of the tests, except for flags that go test knows.
 func keptFlags(args []string) (f flags) {
 	for len(args) > 0 {
 		arg, taken := args[0], 1

@@ -59,7 +59,7 @@ func slowest(r *testRun) string {
 	return b.String()
 }
 
-// busy returns how many seconds a test took that it did not wait for its turn.
+// busy returns how many seconds a test took, without those in which it waited for its turn.
 func (t *test) busy() float64 { return t.seconds - t.waited }
 
 // closing returns the last lines of a failed run: what failed and why, where the

@@ -42,8 +42,8 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 // framing matches what the testing package prints between what tests print.
 var framing = regexp.MustCompile(`^\s*(?:=== (?:RUN|PAUSE|CONT|NAME|ATTR|ARTIFACTS) |--- (?:PASS|FAIL|SKIP|BENCH): )`)
 
-// tail returns the last lines of output, with what they are all indented by
-// removed.
+// tail returns the last lines of output, without the indentation that all of them
+// have.
 func tail(lines []string) []line {
 	var said []string
 	for _, l := range lines {

@@ -105,7 +105,7 @@ func (r report) add(l []byte) {
 	io.WriteString(r.stdout, r.run.add(e))
 }
 
-// end prints what the run was like that ended with an exit status.
+// end prints the report of a run that ended with an exit status.
 func (r report) end(status int, f flags) {
 	var failures []failure
 	if status != 0 {

@@ -106,7 +106,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A signal ends go test and the tests, and the report is printed.
+// TestSignals verifies that a signal ends go test and the tests, and that the report is
+// printed.
 func TestSignals(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		dir := module(t, "func TestSlow(t *testing.T) {\n\tos.WriteFile(\"started\", nil, 0o666)\n\ttime.Sleep(time.Hour)\n}\n")

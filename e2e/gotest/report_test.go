@@ -245,7 +245,7 @@ FAIL: 1 package failed; logs in DIR
 	}
 }
 
-// A failed run prints what follows its closing lines of packages.
+// TestReport verifies what a failed run prints after the closing lines of its packages.
 func TestReport(t *testing.T) {
 	long := strings.Repeat("x", 2<<20)
 	for _, tc := range []struct {
@@ -355,7 +355,8 @@ FAIL: 1 package failed; logs in DIR
 	}
 }
 
-// However much fails, the last lines hold a start of it.
+// TestReportOfManyFailures verifies that the last lines show the first failures, however
+// many there are.
 func TestReportOfManyFailures(t *testing.T) {
 	for _, n := range []int{1, 5, 9, 10, 12, 13, 18, 19, 60} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -380,7 +381,8 @@ func TestReportOfManyFailures(t *testing.T) {
 	}
 }
 
-// Logs are of what failed, and hold all of it in order.
+// TestLogs verifies that there are logs only of what failed, which hold all of its output
+// in order.
 func TestLogs(t *testing.T) {
 	_, dir := reportOf(t, recorded(t, "parallel")+recorded(t, "pass")+recorded(t, "build"), "./...", 1)
 	logs := map[string]string{}
@@ -406,14 +408,15 @@ func TestLogs(t *testing.T) {
 	require.Contains(t, logs["example.com-m-broken.log"], "undefined: undefined1\n")
 }
 
-// What is not an event is printed as it is.
+// TestOtherLines verifies that a line that is not an event is printed as it is.
 func TestOtherLines(t *testing.T) {
 	other := "hello\n{}\n{\"Action\":5}\nnull\n[1]\n\n\x00{\"Action\":\"output\"\nno newline"
 	printed, _ := reportOf(t, other, "", 0)
 	require.Equal(t, other, printed)
 }
 
-// The time of a test that repeats one of a virtual machine is that one's.
+// TestSlowestOfReplays verifies that a test that repeats the log of a test in a virtual
+// machine is listed with the time of that test.
 func TestSlowestOfReplays(t *testing.T) {
 	var events []event
 	for i := range 12 {
@@ -427,7 +430,7 @@ func TestSlowestOfReplays(t *testing.T) {
 	require.Equal(t, "   11.50s  p  TestMatrix/11", lines[2])
 }
 
-// No output of go test stops the report, and its end fits.
+// FuzzReport checks that no output of go test stops the report, and that its end fits.
 func FuzzReport(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.json")
 	require.NoError(f, err)
