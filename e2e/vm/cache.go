@@ -21,8 +21,10 @@ type Kernel struct {
 // A Cache keeps unpacked kernels:
 //
 //	RELEASE/vmlinuz, RELEASE/NAME.ko   complete as soon as the directory exists
+//	RELEASE/btf                        the kernel's types, once asked for
 //	headers-RELEASE                    what modules for the kernel are built with
 //	SUITE-ARCH                         the release last chosen; its age says when apt was asked
+//	busybox                            a shell with its usual commands
 //
 // Several processes may share one.
 type Cache struct {

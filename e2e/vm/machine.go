@@ -14,9 +14,9 @@ import (
 //
 // What happens in it is a function of these fields and of the bytes of its files: its
 // clocks count its own instructions, and its random numbers come from Seed.
-// How fast the host is, and how busy, changes nothing if libfaketime is installed, which
-// QEMU sees to as root. With several CPUs the host may change which of them goes first, unless
-// this program has CAP_SYS_NICE.
+// How fast the host is, and how busy, changes nothing if libfaketime is installed; the
+// function QEMU installs it for root. With several CPUs the host may change which of them
+// goes first, unless this program has CAP_SYS_NICE.
 type Machine struct {
 	QEMU   string // path
 	Kernel Kernel
@@ -57,7 +57,7 @@ func (m Machine) arguments(dir string) []string {
 	if m.Icount {
 		shift = 0
 	}
-	count := fmt.Sprintf("shift=%d,sleep=off", shift) // 2 ns an instruction; a wait takes no time of the host
+	count := fmt.Sprintf("shift=%d,sleep=off", shift) // 1<<shift ns an instruction; a wait takes no time of the host
 	if m.cpus() == 1 {
 		count += recorded
 	}

@@ -44,7 +44,8 @@ func stoppedClock() []string {
 	return []string{"LD_PRELOAD=" + library, "FAKETIME=2026-01-01 00:00:00", "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1"}
 }
 
-// Repeats returns nil if machines of one CPU repeat to the byte, or why not.
+// Repeats returns nil if machines of one CPU repeat to the byte, or an error that says why
+// not.
 func Repeats() error {
 	if clockLibrary() == "" {
 		return errors.New("stop QEMU's clock: libfaketime is not installed")
@@ -72,8 +73,8 @@ func startInTurns(cmd *exec.Cmd) error {
 	return err
 }
 
-// TakesTurns returns nil if QEMU's threads can be given an order, so that machines of several CPUs
-// repeat like those of one, or why not.
+// TakesTurns returns nil if QEMU's threads can be given an order, so that machines of
+// several CPUs repeat like those of one, or an error that says why not.
 func TakesTurns() error {
 	result := make(chan error)
 	go func() {

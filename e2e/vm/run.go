@@ -19,8 +19,8 @@ import (
 )
 
 // Run boots the machine and copies what the guest writes to its second serial
-// port to output. It returns nil if the guest ended with status 0. Any other
-// error includes the kernel's messages.
+// port to output. It returns nil if the guest ended with status 0. Once QEMU was
+// started, an error includes the kernel's messages.
 func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	dir, err := os.MkdirTemp("", "ksnoop-vm-")
 	if err != nil {

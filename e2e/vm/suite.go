@@ -4,7 +4,7 @@
 // QEMU is installed.
 //
 //	qemu, err := vm.QEMU(ctx, vm.AMD64)
-//	kernel, err := vm.NewCache().Kernel(ctx, vm.Matrix[0])
+//	kernel, err := vm.NewCache().Kernel(ctx, vm.Matrix(vm.AMD64)[0])
 //	err = vm.Machine{QEMU: qemu, Kernel: kernel, Files: files}.Run(ctx, os.Stdout)
 package vm
 

@@ -14,7 +14,7 @@ import (
 // modules lists the modules that tests load.
 var modules = []string{"dummy", "loop", "overlay"}
 
-// keep copies the kernel image and the modules that tests load from an unpacked
+// keep moves the kernel image and the modules that tests load out of an unpacked
 // package.
 func keep(ctx context.Context, root, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
