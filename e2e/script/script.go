@@ -17,7 +17,8 @@
 //	pipe read OUT                             from now on, copy the pipe's content to OUT
 //	pipe close OUT                            close the read end
 //	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
-//	account OUT FUNC N                        as events, including those that OUT.err reports as lost; some are
+//	account OUT FUNC N                        as events, including those that OUT.err reports as lost;
+//	                                          some are shown, and some are lost
 //	functions OUT FILE                        write the functions of all events to a file, in order
 //	normalize OUT                             replace what differs between runs, for cmp
 //	await [-text REGEXP] FILE [VAR]           wait for FILE, with such text; set VAR to its first line
@@ -41,7 +42,7 @@
 //	[!] rmmod MODULE                          unload a module; negated, the kernel refuses because it is in use
 //	lockdown LEVEL                            integrity or confidentiality; for scripts that run last
 //
-// Conditions are [kernel>=6.1], with any of < <= > >= == !=; [long], which is
+// Conditions are [kernel>=6.1], with any of < <= > >= == !=; [full], which is
 // true if loops should run at their full length; [func:NAME], which is true
 // if ftrace allows a probe on the function; [has:KIND], which is true if the
 // kernel attaches fentry, kprobe.multi or kprobe.session programs; [iter:NAME],
