@@ -76,8 +76,8 @@ type lastLine struct {
 	prompted bool // it has been a prompt
 }
 
-// prompts adds a text and reports whether the line has become a prompt. With it, a shell
-// asks where the cursor is.
+// prompts adds a text and reports whether the line has become a prompt. Some shells ask
+// right after the prompt where the cursor is.
 func (l *lastLine) prompts(text string) bool {
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		*l, text = lastLine{}, text[i+1:]

@@ -291,7 +291,8 @@ func startTrace(t *testing.T, file string, args ...string) *tracing {
 	return k
 }
 
-// call makes n calls in a thread of its own, and gives it its name again as often.
+// call makes n calls in a thread of its own, and after each sets the name of the thread
+// again.
 func call(n int) {
 	done := make(chan error)
 	go func() {
@@ -364,7 +365,7 @@ func (k *tracing) summary(member string) (sum int) {
 	return sum
 }
 
-// number returns a number of JSON, of a record, or 0 if there is none.
+// number returns a number from JSON or from a record, or 0 if v is not a number.
 func number(v any) int {
 	switch n := v.(type) {
 	case int:

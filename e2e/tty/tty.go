@@ -5,8 +5,8 @@
 //
 //	tty [-columns N] [-interrupt TEXT] COMMAND...
 //
-// When the terminal has shown a line with TEXT, Ctrl-C is pressed. The exit status is that of the
-// command.
+// When the terminal has shown a line with TEXT, Ctrl-C is pressed. The exit status is
+// that of the command.
 package tty
 
 import (
