@@ -24,7 +24,7 @@ var (
 	errUnsized  = errors.New("type has no size")
 	errNested   = errors.New("nested too deep")
 	errTooLarge = errors.New("type too large")
-	errBitfield = errors.New("bitfield of a type or width that cannot be")
+	errBitfield = errors.New("bitfield with an impossible type or width")
 	errOutside  = errors.New("lies outside the record")
 )
 

@@ -128,11 +128,22 @@ func (d *differ) bitfield(m btf.Member, name string, bit int) {
 	if before == after {
 		return
 	}
-	if i, ok := btf.As[*btf.Int](m.Type); ok && i.Encoding == btf.Signed {
+	if isSigned(m.Type) {
 		before, after = signExtend(before, uint(width)), signExtend(after, uint(width))
 	}
 	word := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n)[:size] }
 	d.changes = append(d.changes, Change{name, m.Type, word(before), word(after)})
+}
+
+// isSigned reports whether a type is one of signed numbers.
+func isSigned(t btf.Type) bool {
+	switch t := btf.UnderlyingType(t).(type) {
+	case *btf.Int:
+		return t.Encoding&btf.Signed != 0
+	case *btf.Enum:
+		return t.Signed
+	}
+	return false
 }
 
 // bitsAt returns width bits, up to 64, of little-endian data.

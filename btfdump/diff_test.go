@@ -3,6 +3,7 @@ package btfdump_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -20,11 +21,13 @@ func compared() btf.Type {
 	s32 := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 	u32 := &btf.Typedef{Name: "u32", Type: &btf.Int{Name: "unsigned int", Size: 4}}
 	state := &btf.Enum{Name: "state", Size: 4, Values: []btf.EnumValue{{Name: "CLOSE", Value: 7}, {Name: "OPEN", Value: 2}}}
+	sign := &btf.Typedef{Name: "sign_t", Type: &btf.Enum{Name: "sign", Size: 4, Signed: true, Values: []btf.EnumValue{{Name: "NONE"}, {Name: "NEG", Value: math.MaxUint64}}}}
 	pair := &btf.Struct{Name: "pair", Size: 8, Members: []btf.Member{{Name: "x", Type: s32}, {Name: "y", Type: u32, Offset: 32}}}
 	return &btf.Struct{Name: "whole", Size: 48, Members: []btf.Member{
 		{Name: "mark", Type: u8},
 		{Name: "low", Type: s32, Offset: 32, BitfieldSize: 3},
-		{Name: "high", Type: u32, Offset: 35, BitfieldSize: 29},
+		{Name: "high", Type: u32, Offset: 35, BitfieldSize: 26},
+		{Name: "sign", Type: sign, Offset: 61, BitfieldSize: 3},
 		{Type: &btf.Union{Size: 8, Members: []btf.Member{{Name: "word", Type: u32}, {Name: "pair", Type: pair}}}, Offset: 64},
 		{Name: "either", Type: &btf.Union{Name: "u", Size: 4, Members: []btf.Member{{Name: "n", Type: s32}, {Name: "b", Type: &btf.Array{Type: u8, Nelems: 4}}}}, Offset: 128},
 		{Name: "state", Type: state, Offset: 160},
@@ -58,6 +61,7 @@ func TestChanges(t *testing.T) {
 		{1, "\x01\x00\x02", "(padding at 1): [00 00 00] -> [01 00 02]"},
 		{4, "\x07", "low: 0 -> -1"},
 		{4, "\x0a", "low: 0 -> 2; high: 0 -> 1"},
+		{7, "\xe0", "sign: NONE -> NEG"},
 		{8, "\x05", "word: 0 -> 5; pair.x: 0 -> 5"}, // of a union, all members
 		{12, "\x05", "pair.y: 0 -> 5"},
 		{16, "\x01\x02", "either.n: 0 -> 513; either.b[0]: 0 -> 1; either.b[1]: 0 -> 2"},

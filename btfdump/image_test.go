@@ -57,7 +57,7 @@ func (im *image) set(p spot, t btf.Type, v *big.Int) error {
 
 func (im *image) bits(at int, b, mask byte) error {
 	if both := im.known[at] & mask; (im.data[at]^b)&both != 0 {
-		return fmt.Errorf("byte %d is told as %02x and %02x", at, im.data[at], b)
+		return fmt.Errorf("the dump gives byte %d as %02x and as %02x", at, im.data[at], b)
 	}
 	im.data[at] |= b
 	im.known[at] |= mask

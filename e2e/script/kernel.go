@@ -108,7 +108,7 @@ var kernelCondition = regexp.MustCompile(`^kernel([<>=!]+)(\d+)\.(\d+)$`)
 func (v version) condition(text string) (bool, error) {
 	m := kernelCondition.FindStringSubmatch(text)
 	if m == nil {
-		return false, fmt.Errorf("unknown condition %q, want long, variables, func:NAME, has:KIND, iter:NAME, or kernel>=6.1 or the like", text)
+		return false, fmt.Errorf("unknown condition %q, want full, image, variables, func:NAME, has:KIND, iter:NAME, or kernel>=6.1 or the like", text)
 	}
 	var w version
 	w.major, _ = strconv.Atoi(m[2]) // digits only

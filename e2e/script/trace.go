@@ -36,7 +36,7 @@ func trace(ts *testscript.TestScript, args []string) {
 	command := flags.String("command", "trace", "")
 	ts.Check(flags.Parse(args))
 	args = flags.Args()
-	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] [-as CAPS] OUT ARGS...")
+	usage(ts, len(args) > 1, "trace [-pipe] [-confine OPTIONS] [-as CAPS] [-command NAME] OUT ARGS...")
 	out := ts.MkAbs(args[0])
 	t := &tracer{name: args[0], ended: make(chan struct{}), stderr: out + ".err"}
 	stdout, err := t.open(out, *piped)

@@ -68,7 +68,11 @@ func (k Kernel) BuildModule(ctx context.Context, headers, source, dir string) (s
 	// The makefile of the headers names that of the common ones by its place in the
 	// system. Without a file vmlinux there, the makefile adds no types.
 	build := exec.CommandContext(ctx, "make", "-C", sources+k.Release, "-f", sources+common(k.Release)+"/Makefile", "M="+dir, "modules")
-	if out, err := build.CombinedOutput(); err != nil || strings.Contains(string(out), "warning:") {
+	out, err := build.CombinedOutput()
+	if err == nil && strings.Contains(string(out), "warning:") {
+		err = errors.New("it warns")
+	}
+	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, out)
 	}
 	describe := exec.CommandContext(ctx, "pahole", "-J", "--btf_base", types, module)
