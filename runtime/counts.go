@@ -108,11 +108,11 @@ func (s *Session) Missed() ([]Missed, error) {
 			i = len(all)
 			programs[at.Program] = i
 			all = append(all, Missed{Kind: at.Kind})
-			stats, err := s.coll.Programs[at.Program].Stats()
+			n, err := s.programMissed(at.Program)
 			if err != nil {
-				return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
+				return nil, err
 			}
-			m.N += stats.RecursionMisses
+			m.N += n
 			if at.Kind == compiler.Breakpoint {
 				n, err := s.missedWrites(at)
 				if err != nil {
@@ -161,18 +161,58 @@ func missedBy(at *attached, counted bool) (m Missed, err error) {
 	return m, err
 }
 
+// linkMissed returns missed of struct bpf_link_info (include/uapi/linux/bpf.h, 6.7).
 func linkMissed(l link.Link) (uint64, error) {
-	info, err := l.Info()
-	if err != nil {
-		return 0, err
+	var info struct {
+		kind  link.Type
+		_     [3]uint32
+		event uint32 // enum bpf_perf_event_type, of a perf event
+		_     [3]uint32
+		multi uint64
+		_     uint64
+		perf  uint64
+		_     uint64
 	}
-	if multi := info.KprobeMulti(); multi != nil {
-		return multi.Missed, nil
+	const kprobe, kretprobe = 3, 4
+	if described, ok := l.(interface{ FD() int }); ok {
+		if err := objectInfo(described.FD(), unsafe.Pointer(&info), unsafe.Sizeof(info)); err != nil {
+			return 0, err
+		}
 	}
-	if perf := info.PerfEvent(); perf != nil && perf.Kprobe() != nil {
-		return perf.Kprobe().Missed, nil
+	switch {
+	case info.kind == link.KprobeMultiType:
+		return info.multi, nil
+	case info.kind == link.PerfEventType && (info.event == kprobe || info.event == kretprobe):
+		return info.perf, nil
 	}
 	return 0, errors.New("the link does not tell")
+}
+
+// programMissed returns recursion_misses of struct bpf_prog_info, which is 0 before 5.12.
+func (s *Session) programMissed(name string) (uint64, error) {
+	var info struct {
+		_      [26]uint64
+		missed uint64
+	}
+	err := objectInfo(s.coll.Programs[name].FD(), unsafe.Pointer(&info), unsafe.Sizeof(info))
+	if err != nil {
+		return 0, fmt.Errorf("read what %s missed: %w", name, err)
+	}
+	return info.missed, nil
+}
+
+// objectInfo asks the kernel about a program, a link or types. What package ebpf has for
+// that would add 37 KB to the binary.
+func objectInfo(fd int, info unsafe.Pointer, size uintptr) error {
+	of := struct {
+		fd, size uint32
+		info     unsafe.Pointer
+	}{uint32(fd), uint32(size), info}
+	_, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_OBJ_GET_INFO_BY_FD, uintptr(unsafe.Pointer(&of)), unsafe.Sizeof(of))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // counterMemory is [compiler.CountersMap], or [compiler.ObjectsMap], mapped into this

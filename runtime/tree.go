@@ -159,11 +159,11 @@ func (s *Session) Unfollowed() (n uint64, err error) {
 		if h.Tracepoint != compiler.ForkTracepoint {
 			continue
 		}
-		stats, err := s.coll.Programs[h.Program].Stats()
+		missed, err := s.programMissed(h.Program)
 		if err != nil {
-			return 0, fmt.Errorf("read what %s missed: %w", h.Program, err)
+			return 0, err
 		}
-		n += stats.RecursionMisses
+		n += missed
 	}
 	return n, nil
 }

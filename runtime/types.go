@@ -212,14 +212,9 @@ func copyTypes(raw []byte) bool {
 	defer unix.Close(int(fd))
 	var name [16]byte
 	info := btfInfo{types: address(raw), size: uint32(len(raw)), name: address(name[:]), nameSize: uint32(len(name))}
-	of := struct {
-		fd, size uint32
-		info     uint64
-	}{uint32(fd), uint32(unsafe.Sizeof(info)), uint64(uintptr(unsafe.Pointer(&info)))}
-	_, _, errno = unix.Syscall(unix.SYS_BPF, unix.BPF_OBJ_GET_INFO_BY_FD, uintptr(unsafe.Pointer(&of)), unsafe.Sizeof(of))
-	goruntime.KeepAlive(&info)
+	err := objectInfo(int(fd), unsafe.Pointer(&info), unsafe.Sizeof(info))
 	goruntime.KeepAlive(&name)
-	return errno == 0 && info.kernel == 1 && unix.ByteSliceToString(name[:]) == "vmlinux" && int(info.size) == len(raw)
+	return err == nil && info.kernel == 1 && unix.ByteSliceToString(name[:]) == "vmlinux" && int(info.size) == len(raw)
 }
 
 // btfInfo is struct bpf_btf_info (include/uapi/linux/bpf.h).

@@ -15,8 +15,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// watch prints on stderr when something is lost, and when the loss grows, within a
-// second, as the reader of the events may be stuck just then. The output gets the
+// watch prints on stderr when something is lost, and when the loss grows, within
+// watchInterval, as the reader of the events may be stuck just then. The output gets the
 // same losses, to show them when it can.
 type watch struct {
 	session *runtime.Session
@@ -27,25 +27,31 @@ type watch struct {
 
 	// What was reported: what each event has lost, and what each program missed.
 	lost, missed []uint64
+	counted      uint64 // all that the last look has counted
 
 	mu      sync.Mutex
 	waiting []recording.Loss // for the output
 	unseen  []runtime.Unseen
 }
 
-const watchInterval = time.Second
+// A look takes about four wake-ups of threads of the Go runtime, so there are fewer looks
+// while nothing happens.
+const (
+	watchInterval = time.Second
+	quietInterval = 2 * time.Second
+)
 
 func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer) *watch {
 	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{})}
 	w.ended.Go(func() {
-		tick := time.NewTicker(watchInterval)
-		defer tick.Stop()
+		next := time.NewTimer(watchInterval)
+		defer next.Stop()
 		for {
 			select {
 			case <-w.stopped:
 				return
-			case <-tick.C:
-				w.look()
+			case <-next.C:
+				next.Reset(w.look())
 			}
 		}
 	})
@@ -57,9 +63,9 @@ func (w *watch) stop() {
 	w.ended.Wait()
 }
 
-// look compares the counters with what was reported. If they cannot be read, the end
-// of the run reports that.
-func (w *watch) look() {
+// look compares the counters with what was reported, and returns when to look again. If
+// they cannot be read, the end of the run reports that.
+func (w *watch) look() time.Duration {
 	w.lookUnseen()
 	if w.session.Gone() {
 		_ = w.session.Wake() // fails only if the session is being closed
@@ -67,23 +73,39 @@ func (w *watch) look() {
 	var c runtime.SessionCounts
 	var err error
 	if c.Events, err = w.session.EventCounts(); err != nil {
-		return
+		return watchInterval
 	}
-	if len(w.unit.Watched()) == 0 { // their misses are only known at the end
+	watched := len(w.unit.Watched()) > 0
+	if !watched { // their misses are only known at the end
 		if c.Missed, err = w.session.Missed(); err != nil {
-			return
+			return watchInterval
 		}
 	}
 	if l := w.add(&c); l != nil {
 		fmt.Fprintf(w.stderr, "ksnoop: %s\n", lossNotice(l))
 		_ = w.session.Wake() // fails only if the session is being closed
 	}
+	if quiet := !w.progress(&c); quiet && !watched {
+		return quietInterval
+	}
+	return watchInterval
+}
+
+// progress reports whether events were read, or something was lost, since the last time.
+func (w *watch) progress(c *runtime.SessionCounts) bool {
+	counted := c.Lost()
+	for _, n := range c.Events {
+		counted += n.Delivered + n.Limited
+	}
+	more := counted != w.counted
+	w.counted = counted
+	return more
 }
 
 // add passes what has been lost since the last time to the output, and returns it, or
 // nil if that is nothing.
 func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
-	l := recording.Loss{Time: monotonic()}
+	var l recording.Loss
 	missing := map[*compiler.Probe]bool{} // those of which their own programs have missed more
 	for i, m := range c.Missed {
 		switch {
@@ -108,6 +130,7 @@ func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
 			l.Missed = append(l.Missed, m)
 		}
 	}
+	l.Time = monotonic()
 	w.mu.Lock()
 	w.waiting = append(w.waiting, l)
 	w.mu.Unlock()

@@ -60,3 +60,15 @@ func TestGrown(t *testing.T) {
 	require.Equal(t, c.Missed[2:], l.Missed)
 	require.Len(t, w.take(), 3)
 }
+
+// TestProgress verifies that events and losses are progress, each once.
+func TestProgress(t *testing.T) {
+	c := &runtime.SessionCounts{Events: make([]runtime.Counts, 1), Missed: make([]runtime.Missed, 1)}
+	w := &watch{}
+	require.False(t, w.progress(c))
+	for _, n := range []*uint64{&c.Events[0].Delivered, &c.Events[0].Lost, &c.Events[0].Limited, &c.Missed[0].N} {
+		*n++
+		require.True(t, w.progress(c))
+		require.False(t, w.progress(c))
+	}
+}
