@@ -28,7 +28,8 @@ type record struct {
 	times      int // that it has arrived
 }
 
-// backend takes records by OTLP as a server of logs does.
+// backend takes records by OTLP as a server of logs does, and keeps one of those with the
+// same log.record.uid.
 type backend struct {
 	t   *testing.T
 	url string
@@ -94,8 +95,7 @@ func (b *backend) take(r *http.Request) error {
 	return nil
 }
 
-// add adds a record, or counts it if it is there: with the same body from the same place of
-// the same file.
+// add adds a record, or counts it if it is there.
 func (b *backend) add(resource map[string]any, l plog.LogRecord) error {
 	r := &record{body: l.Body().AsRaw(), severity: severityName(l), resource: resource, attributes: l.Attributes().AsRaw()}
 	if l.Timestamp() != 0 {
@@ -106,13 +106,19 @@ func (b *backend) add(resource map[string]any, l plog.LogRecord) error {
 		return err
 	}
 	r.text = string(text)
-	key := fmt.Sprintln(r.attributes["log.file.name"], r.attributes["log.file.record_offset"], r.text)
-	if earlier := b.records[key]; earlier != nil {
+	uid, _ := r.attributes["log.record.uid"].(string)
+	if uid == "" {
+		return fmt.Errorf("no log.record.uid: %s", r.text)
+	}
+	if earlier := b.records[uid]; earlier != nil {
+		if r.text != earlier.text {
+			return fmt.Errorf("two records %s: %s, %s", uid, earlier.text, r.text)
+		}
 		earlier.times++
 		return nil
 	}
 	r.times = 1
-	b.records[key] = r
+	b.records[uid] = r
 	return nil
 }
 

@@ -38,7 +38,7 @@ const patience = 2 * time.Minute
 
 // TestCollector lets a collector read what ksnoop writes, by the configuration of
 // docs/fleet.md: each line arrives, also if the collector ends, is killed while it reads,
-// or has nobody to send to.
+// or has nobody to send to. What comes twice after a kill has the log.record.uid of the first.
 func TestCollector(t *testing.T) {
 	k := startTrace(t, filepath.Join(t.TempDir(), "calls.json"))
 	b := newBackend(t)
