@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/e2e/replaying"
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
@@ -281,7 +282,7 @@ func guestFiles(t *testing.T, a vm.Arch) []vm.File {
 	files := []vm.File{
 		{Path: "init", Source: built(t, builtTest, a)},
 		{Path: "bin/ksnoop", Source: staticBinary(t, a)},
-		{Path: "bin/traffic", Source: built(t, builtCommands, a), Names: []string{"bin/as", "bin/confine", "bin/jq", "bin/tty"}},
+		{Path: "bin/traffic", Source: built(t, builtCommands, a), Names: []string{"bin/as", "bin/confine", "bin/jq", "bin/tty", strings.TrimPrefix(replaying.Dir, "/") + "/ksnoop"}},
 	}
 	files = append(files, schemaFiles(t)...)
 	all := scriptFiles(t, "", guestScripts)

@@ -119,13 +119,10 @@ func Params(dir string, o Options) (testscript.Params, error) {
 				env.Setenv(name, value)
 			}
 			env.Values[tracersKey{}] = new(tracers)
-			env.Values[replaysKey{}] = o.Replay
 			env.Values[idsKey{}] = new(knownIDs)
 			env.Defer(unloadModule)
-			if err := restoreSysctls(env); err != nil {
-				return err
-			}
-			return nil
+			recordAll(env, o.Replay)
+			return restoreSysctls(env)
 		},
 		Cmds: map[string]command{
 			"trace":        positive(trace),
