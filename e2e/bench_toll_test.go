@@ -66,7 +66,7 @@ func (b *benchmark) toll(t *testing.T, i invocation, c *benchCase) (cost toll, e
 		s.pause()
 		before := s.instructions()
 		spin()
-		cost.kernel = m.median() - m.nothing
+		cost.kernel = m.undisturbed() - m.nothing
 		s.resume()
 		cost.user = float64(s.instructions()-before) / float64(max(flood, 1))
 	}
@@ -112,7 +112,7 @@ func (b *benchmark) meter(c *benchCase, few bool) *meter {
 		m.loops, m.calls = 11, 20
 	}
 	spin()
-	m.nothing = m.median() // in loops of the same length, because reading the clock takes a share of each call
+	m.nothing = m.undisturbed() // in loops of the same length, because reading the clock takes a share of each call
 	return m
 }
 
