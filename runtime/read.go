@@ -84,6 +84,7 @@ func (s *Session) nextRecord() error {
 		if s.stopped.Load() {
 			continue
 		}
+		s.waits++
 		if err := s.ring.wait(); err != nil {
 			return err
 		}
@@ -123,6 +124,10 @@ func (s *Session) Idle() bool {
 	}
 	return s.closing.Load() || s.ring.skip() == 0
 }
+
+// Waits returns how often the ring buffer was empty when a record was to be read. It is
+// for the goroutine that reads.
+func (s *Session) Waits() uint64 { return s.waits }
 
 // Stop ends the trace, though the programs stay attached. Read returns once the
 // records that wait now are read, and Attach before its next step. In a unit with

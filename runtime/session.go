@@ -47,6 +47,7 @@ type Session struct {
 	delivered  []atomic.Uint64
 	unread     []uint64 // records discarded of each event
 	discarding bool
+	waits      uint64
 
 	woken    atomic.Bool // Wake was called
 	closing  atomic.Bool // the ring buffer is gone, or will be

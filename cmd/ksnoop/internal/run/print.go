@@ -105,6 +105,7 @@ func show(w io.Writer, session eventSource, out render.Printer, losses *watch, t
 		case err != nil:
 			return errors.Join(out.Flush(w), err)
 		}
+		losses.active()
 		if err := out.Event(ev); err != nil {
 			return err
 		}

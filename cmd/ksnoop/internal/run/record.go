@@ -155,11 +155,17 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 				return err
 			}
 		}
-		waits := session.Idle()
+		before := session.Waits()
 		rec, err := read()
+		if session.Waits() != before { // the clock may have been set meanwhile
+			if err := r.lookAtClock(); err != nil {
+				return err
+			}
+		}
 		switch {
 		case err == nil:
-			if err = r.record(rec, waits); err == nil && r.full() {
+			losses.active()
+			if err = r.record(rec); err == nil && r.full() {
 				err = r.settle()
 			}
 		case errors.Is(err, io.EOF):
@@ -187,14 +193,8 @@ func (r *recorder) again() error {
 	return r.out.Again()
 }
 
-// record writes a record, and shows it. After waiting for it, the time of day may be
-// another one.
-func (r *recorder) record(rec []byte, waited bool) error {
-	if waited {
-		if err := r.lookAtClock(); err != nil {
-			return err
-		}
-	}
+// record writes a record, and shows it.
+func (r *recorder) record(rec []byte) error {
 	if !r.naming.needed() && r.shown == nil {
 		return r.out.Record(rec)
 	}

@@ -109,7 +109,7 @@ func TestRecordFiles(t *testing.T) {
 	for i := range 40 {
 		rec := make([]byte, 64)
 		rec[56] = byte(i)
-		require.NoError(t, r.record(rec, false))
+		require.NoError(t, r.record(rec))
 		require.NoError(t, r.settle())
 	}
 	require.NoError(t, r.out.End(runtime.SessionCounts{Events: []runtime.Counts{{EventType: ev}}}))

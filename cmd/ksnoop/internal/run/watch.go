@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,8 @@ type watch struct {
 	stderr  io.Writer
 	stopped chan struct{}
 	ended   sync.WaitGroup
+	next    *time.Timer // until the next look
+	quiet   atomic.Bool // whether that is more than watchInterval away
 
 	// What was reported: what each event has lost, and what each program missed.
 	lost, missed []uint64
@@ -34,28 +37,36 @@ type watch struct {
 	unseen  []runtime.Unseen
 }
 
-// A look takes about four wake-ups of threads of the Go runtime, so there are fewer looks
+// A look takes four to nine wake-ups of threads of the Go runtime, so there are fewer looks
 // while nothing happens.
 const (
 	watchInterval = time.Second
-	quietInterval = 2 * time.Second
+	quietInterval = 3 * time.Second
 )
 
 func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer) *watch {
-	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{})}
+	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{}), next: time.NewTimer(watchInterval)}
 	w.ended.Go(func() {
-		next := time.NewTimer(watchInterval)
-		defer next.Stop()
+		defer w.next.Stop()
 		for {
 			select {
 			case <-w.stopped:
 				return
-			case <-next.C:
-				next.Reset(w.look())
+			case <-w.next.C:
+				wait := w.look()
+				w.next.Reset(wait)
+				w.quiet.Store(wait > watchInterval)
 			}
 		}
 	})
 	return w
+}
+
+// active is for the reader of the events when it has one: more may come than fit.
+func (w *watch) active() {
+	if w.quiet.Load() && w.quiet.CompareAndSwap(true, false) {
+		w.next.Reset(watchInterval)
+	}
 }
 
 func (w *watch) stop() {

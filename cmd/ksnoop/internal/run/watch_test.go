@@ -2,6 +2,7 @@ package run
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,4 +72,15 @@ func TestProgress(t *testing.T) {
 		require.True(t, w.progress(c))
 		require.False(t, w.progress(c))
 	}
+}
+
+// TestActive verifies that an event ends a long wait for the next look.
+func TestActive(t *testing.T) {
+	w := &watch{next: time.NewTimer(time.Hour)}
+	w.active()
+	require.True(t, w.next.Reset(time.Hour), "it was not quiet")
+	w.quiet.Store(true)
+	w.active()
+	<-w.next.C
+	require.False(t, w.quiet.Load())
 }
