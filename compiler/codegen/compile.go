@@ -72,19 +72,7 @@ func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, e
 
 func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) {
 	opts := complete(o, probes)
-	u := &generator{
-		Unit: &compiler.Unit{
-			Collection: &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{}, Programs: map[string]*ebpf.ProgramSpec{}},
-			Elements:   map[*compiler.Probe]int{},
-		},
-		tables: map[*compiler.Probe]*compiler.TableLayout{}, spans: map[*compiler.Span]*beginnings{},
-		first: map[*compiler.Probe]int{}, index: map[*compiler.Probe]int{}, shared: map[string]int{}, used: map[string]int{},
-		notes: map[notes]asm.Metadata{},
-	}
-	for i, p := range probes {
-		u.index[p] = i
-	}
-	u.CountsCalls = opts.CountCalls
+	u := newGenerator(probes, opts)
 	var err error
 	if u.Counters, err = newCounterLayout(countEvents(probes), opts.Features.CPUs); err != nil {
 		return nil, err
@@ -134,8 +122,30 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 			Name: compiler.CgroupMap, Type: ebpf.CGroupArray, KeySize: 4, ValueSize: 4, MaxEntries: 1,
 		}
 	}
-	// Return sides are attached first. A return without its entry is dropped,
-	// but an entry without its return would be kept for ever.
+	u.orderAttachments()
+	return u, nil
+}
+
+func newGenerator(probes []*compiler.Probe, opts options) *generator {
+	u := &generator{
+		Unit: &compiler.Unit{
+			Collection: &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{}, Programs: map[string]*ebpf.ProgramSpec{}},
+			Elements:   map[*compiler.Probe]int{},
+		},
+		tables: map[*compiler.Probe]*compiler.TableLayout{}, spans: map[*compiler.Span]*beginnings{},
+		first: map[*compiler.Probe]int{}, index: map[*compiler.Probe]int{}, shared: map[string]int{}, used: map[string]int{},
+		notes: map[notes]asm.Metadata{},
+	}
+	for i, p := range probes {
+		u.index[p] = i
+	}
+	u.CountsCalls = opts.CountCalls
+	return u
+}
+
+// orderAttachments sorts the attachments. Return sides are attached first: a return
+// without its entry is dropped, but an entry without its return would be kept for ever.
+func (u *generator) orderAttachments() {
 	sort.SliceStable(u.Attachments, func(i, j int) bool {
 		a, b := u.Attachments[i], u.Attachments[j]
 		order := a.Order() - b.Order()
@@ -144,7 +154,6 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 		}
 		return order < 0
 	})
-	return u, nil
 }
 
 // add creates the events of a probe and returns a function that generates its

@@ -113,22 +113,27 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	if err := to.begin(session); err != nil {
 		return err
 	}
+	return run.follow(o, s, session, unit, to, stopper)
+}
+
+// follow gives a sink what an attached session shows until it is stopped, and its counts.
+func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, unit *compiler.Unit, to sink, stopper *stopper) error {
 	guide := newGuide(s.Err, o, unit, session.EventCounts)
 	guide.start(tooLong)
 	defer guide.stop()
-	if err := run.begin(session); err != nil {
+	if err := t.begin(session); err != nil {
 		return err
 	}
 	losses := startWatch(session, unit, s.Err)
 	tables := startTables(session, &o.Tables, unit.Iterates())
-	err = to.follow(session, run, losses, tables)
+	err := to.follow(session, t, losses, tables)
 	tables.stop()
 	losses.stop()
 	guide.stop()
-	run.traced.report(s.Err)
+	t.traced.report(s.Err)
 	err = errors.Join(err, finish(o, s, session, unit, to, losses, tables, err == nil))
 	guide.end(stopper.signal())
-	return run.end(session, err)
+	return t.end(session, err)
 }
 
 // checkEvents returns an error if events or their rate are bounded, and there is nothing
