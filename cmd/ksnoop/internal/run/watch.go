@@ -37,11 +37,11 @@ type watch struct {
 	unseen  []runtime.Unseen
 }
 
-// A look takes four to nine wake-ups of threads of the Go runtime, so there are fewer looks
+// A look takes 4 to 16 wake-ups of threads of the Go runtime, so there are fewer looks
 // while nothing happens.
 const (
 	watchInterval = time.Second
-	quietInterval = 3 * time.Second
+	quietInterval = 5 * time.Second
 )
 
 func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer) *watch {
