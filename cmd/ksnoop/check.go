@@ -25,7 +25,7 @@ The exit status is 1 if a spec does not fit a kernel. Without --btf, the running
 			textsFlag("watch", "check what ksnoop watch takes, `MEMORY`; may be given several times", &o.Watch),
 			textsFlag("print", "check what ksnoop print takes, `EXPR`; may be given several times", &o.Print),
 		}, reportsFlag(&o.Output, check.Format().Formats()), []cli.Flag{
-			textsFlag("btf", "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)", &o.Types),
+			textsFlag(typesOption, "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)", &o.Types),
 			textsFlag("symbols", "take the symbols from `FILE`, a copy of /proc/kallsyms or System.map, to know which functions have code; once for each --btf, in the same order", &o.Symbols),
 			textsFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features),
 		}),

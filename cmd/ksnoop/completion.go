@@ -60,7 +60,7 @@ func completeCommand(e *environment) *cli.Command {
 					Name: command.Name, Usage: command.Usage, Operands: command.ArgsUsage, Options: completeOptions(command.Flags),
 				})
 			}
-			return complete.New(commands, completeOptions(c.App.Flags)).Answer(c.Args().Slice(), e.Out)
+			return complete.New(commands, completeOptions(c.App.Flags), typesOption).Answer(c.Args().Slice(), e.Out)
 		},
 	}
 }

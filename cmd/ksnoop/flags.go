@@ -166,9 +166,12 @@ func kernelFlags(k *target.Choice) []cli.Flag {
 		textFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the running kernel; with --btf the newest)", &k.Features))
 }
 
+// typesOption is the name of the option for a file with the kernel's types.
+const typesOption = "btf"
+
 // typesFlag returns the option for a file with the kernel's types.
 func typesFlag(file *string) []cli.Flag {
-	return []cli.Flag{textFlag("btf", "take the types from `FILE`, raw BTF or ELF (default: the running kernel)", file)}
+	return []cli.Flag{textFlag(typesOption, "take the types from `FILE`, raw BTF or ELF (default: the running kernel)", file)}
 }
 
 // programFlags returns the options for how programs are made.

@@ -57,12 +57,12 @@ func (c *Completer) complete(args []string) answer {
 		return answer{wholeWords, beginning(word, c.optionNames(line.Operands))}
 	}
 	before := slices.DeleteFunc(append(line.Operands, line.Behind...), func(o string) bool { return o == cursor })
-	return c.operand(c.types(line), before, word)
+	return c.operand(c.typesOf(line), before, word)
 }
 
-// types returns the types that a command line is about.
-func (c *Completer) types(line *getopt.Line) typeSource {
-	return c.system.types(line.Value("btf"))
+// typesOf returns the types that a command line is about.
+func (c *Completer) typesOf(line *getopt.Line) typeSource {
+	return c.system.types(line.Value(c.types))
 }
 
 // atCursor returns the name of the option whose value is completed, or "".

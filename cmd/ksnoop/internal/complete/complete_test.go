@@ -99,7 +99,7 @@ func testCompleter(system systemSource) *Completer {
 	btf, attach := option("btf", "", "types in `FILE`"), option("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best)")
 	features := option("kernel-features", "", "assume `VERSION`: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the newest)")
 	format := option("output", "o", "print `FORMAT`: text or json")
-	return &Completer{system: system, commands: []*Command{
+	return &Completer{types: "btf", system: system, commands: []*Command{
 		{Name: "trace", Operands: "SPEC... [-- COMMAND]", Options: []Option{
 			option("output", "o", "print events as `FORMAT`: text, compact or json"), attach, option("file", "f", "read `FILE`"), option("pid", "p", "only `PID`"),
 			option("comm", "", "only `GLOB`"), option("uid", "", "only `USER`"), option("cgroup", "", "only `DIRECTORY`"), option("for", "", "for `DURATION`"),

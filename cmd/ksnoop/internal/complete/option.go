@@ -12,6 +12,7 @@ import (
 type Completer struct {
 	commands []*Command // the first is the default
 	options  []Option   // of all commands
+	types    string     // the option for a file with the kernel's types
 	system   systemSource
 }
 
@@ -30,9 +31,10 @@ type Option struct {
 }
 
 // New returns a completer for a program with these commands, of which the first is
-// the default, and with options that all commands have.
-func New(commands []*Command, options []Option) *Completer {
-	return &Completer{commands: commands, options: options, system: running{}}
+// the default, and with options that all commands have. types is the option for a
+// file with the kernel's types.
+func New(commands []*Command, options []Option, types string) *Completer {
+	return &Completer{commands: commands, options: options, types: types, system: running{}}
 }
 
 // command returns the command that operands are for: the first, unless they begin
@@ -109,7 +111,7 @@ func (c *Completer) value(line *getopt.Line, name, before, word string) answer {
 	case "TYPE":
 		return c.argumentType(line, before, word)
 	case "FUNCTION":
-		found := completeSpec(c.types(line), word, true)
+		found := completeSpec(c.typesOf(line), word, true)
 		for _, f := range found {
 			f.text = before + f.text
 		}
@@ -126,7 +128,7 @@ func (c *Completer) value(line *getopt.Line, name, before, word string) answer {
 
 // argumentType completes the type of an argument, which is mostly a pointer.
 func (c *Completer) argumentType(line *getopt.Line, before, word string) answer {
-	found := completeType(c.types(line), word)
+	found := completeType(c.typesOf(line), word)
 	for _, f := range found {
 		f.text = before + f.text
 		f.more = []string{" *"}
