@@ -103,7 +103,7 @@ func (p *program) meet() {
 
 // start generates the program that begins to follow the objects of matching calls.
 func (p *program) start() {
-	exit, line := p.exitLabel(), p.prefix+"line"
+	exit := p.exitLabel()
 	again := exit // an object that is watched is found once
 	if p.probe.Find == nil {
 		again = p.deferred("followed", func() {
@@ -130,7 +130,6 @@ func (p *program) start() {
 	p.conds(slices.Concat(p.probe.EntryConds, p.probe.ReturnConds))
 	p.admit()
 	p.follow(again, exit)
-	p.label(line)
 	p.line()
 }
 

@@ -243,7 +243,7 @@ var openFlags = map[string]uint64{
 type wide struct {
 	high int64
 	low  uint64
-	over bool // whether the number may have more bits than that; it has more than 64
+	over bool // whether the number may have more bits than that; it has 127 at least
 }
 
 // wideOf returns a number from its absolute value.
@@ -283,19 +283,23 @@ func (n wide) minus(o wide) wide {
 }
 
 func (n wide) times(o wide) wide {
-	x, xFits := n.abs()
-	y, yFits := o.abs()
-	high, low := bits.Mul64(x, y)
-	if n == (wide{}) || o == (wide{}) {
-		return wide{over: n.over || o.over}
+	x, y := n, o
+	if n.high < 0 {
+		x = n.negated()
 	}
-	if !xFits || !yFits || int64(high) < 0 {
-		return wide{over: true}
+	if o.high < 0 {
+		y = o.negated()
 	}
+	high, low := bits.Mul64(x.low, y.low)
+	over1, cross1 := bits.Mul64(uint64(x.high), y.low)
+	over2, cross2 := bits.Mul64(x.low, uint64(y.high))
+	high, carry1 := bits.Add64(high, cross1, 0)
+	high, carry2 := bits.Add64(high, cross2, 0)
 	product := wide{high: int64(high), low: low}
 	if (n.high < 0) != (o.high < 0) {
-		return product.negated()
+		product = product.negated()
 	}
+	product.over = x.over || y.over || x.high != 0 && y.high != 0 || over1|over2|carry1|carry2 != 0 || int64(high) < 0
 	return product
 }
 

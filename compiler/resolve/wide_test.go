@@ -11,7 +11,7 @@ import (
 )
 
 // TestWide compares the results of wide with those of numbers of any size. Wide may give
-// up only on results of more than 64 bits.
+// up only on results of 127 bits and more.
 func TestWide(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	ops := map[spec.Operator]func(n, x, y *big.Int) *big.Int{
@@ -41,7 +41,7 @@ func TestWide(t *testing.T) {
 				wantN := f(new(big.Int), want, wantY)
 				if got.over {
 					over++
-					require.Greater(t, wantN.BitLen(), 64, "%s %s %s", want, op, wantY)
+					require.Greater(t, wantN.BitLen(), 126, "%s %s %s", want, op, wantY)
 					continue
 				}
 				require.Equal(t, wantN.IsInt64() || wantN.IsUint64(), got.fits(), "%s %s %s", want, op, wantY)
@@ -54,6 +54,9 @@ func TestWide(t *testing.T) {
 		}
 	}
 	require.Positive(t, over)
+	product := exactly(spec.Mul, wide{high: 1}, wideOf(1, true)) // 2^64 * -1
+	require.True(t, exactly(spec.Add, *product, wide{low: 1}).high == -1 && !product.fits())
+	require.True(t, exactly(spec.Add, *product, wide{high: 1, low: 7}).fits())
 	require.Nil(t, exactly(spec.Shl, wide{low: 1}, wide{low: 64}))
 	require.Nil(t, exactly(spec.Shr, wide{low: 1}, wideOf(1, true)))
 }
