@@ -56,7 +56,7 @@ static-exporter:
 			$(BUILD) -o ../../dist/ksnoop-exporter-linux-$$arch . ) || exit 1; \
 	done
 
-# In ten minutes, or thirteen with empty caches: all tests on one kernel, where virtual machines can be had, and
+# In ten minutes with empty caches: all tests on one kernel, where virtual machines can be had, and
 # the main job on four others.
 test: deps
 	GOGC=800 go vet ./... # a fifth less to do for the compiler, in 0.5 GB of memory
