@@ -1,8 +1,11 @@
 package runtime
 
 import (
+	"encoding/binary"
+	"os"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -51,4 +54,29 @@ func TestTableAfter(t *testing.T) {
 	require.Equal(t, &Table{Since: 5, Time: 9, Aggregates: kinds, Full: 5, Rows: []Row{want, row("c", 2, 4, 2)}}, later)
 	require.Empty(t, now.After(now).Rows)
 	require.Equal(t, uint64(5), now.Rows[0].Calls, "the table itself does not change")
+}
+
+// TestLookUpEach reads a table as where the kernel does not permit iterators: every
+// element once, with its own key, and without what follows it in the map.
+func TestLookUpEach(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("makes a map as root")
+	}
+	const keys = 1000
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 8, ValueSize: 16, MaxEntries: keys})
+	require.NoError(t, err)
+	defer m.Close()
+	want, got := map[uint64]uint64{}, map[uint64]uint64{}
+	for key := range uint64(keys) {
+		want[key] = 3 * key
+		require.NoError(t, m.Put(key, [2]uint64{3 * key, 7}))
+	}
+	l := &compiler.TableLayout{Size: 8}
+	require.NoError(t, lookUpEach(m, l, func(key, element []byte) error {
+		require.Len(t, element, l.Size)
+		got[binary.NativeEndian.Uint64(key)] = binary.NativeEndian.Uint64(element)
+		return nil
+	}))
+	require.Equal(t, want, got)
+	require.ErrorIs(t, lookUpEach(m, l, func(key, element []byte) error { return os.ErrClosed }), os.ErrClosed)
 }

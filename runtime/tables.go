@@ -23,7 +23,8 @@ import (
 // Tables returns what has been counted so far of each spec with aggregates. After
 // [Session.Stop] it is exact and does not change any more. Before, the cells of a
 // row may be some calls apart. An iterator of the kernel reads the tables (5.9): if
-// they were read by bpf(2), kprobes could miss calls meanwhile.
+// they are read by bpf(2), as where iterators are not permitted, kprobes can miss calls
+// meanwhile, which are counted.
 func (s *Session) Tables() ([]*Table, error) {
 	var all []*Table
 	for _, l := range s.unit.Tables {
@@ -72,6 +73,9 @@ func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
 func (s *Session) eachElement(l *compiler.TableLayout, f func(key, element []byte) error) error {
 	m := s.coll.Maps[l.Map]
 	prog, err := s.elementReader(l, m)
+	if errors.Is(err, unix.EPERM) {
+		return lookUpEach(m, l, f)
+	}
 	if err != nil {
 		return err
 	}
@@ -100,8 +104,20 @@ func (s *Session) eachElement(l *compiler.TableLayout, f func(key, element []byt
 	}
 }
 
+// lookUpEach does the same where the kernel traces and does not permit iterators.
+func lookUpEach(m *ebpf.Map, l *compiler.TableLayout, f func(key, element []byte) error) error {
+	var key, element []byte
+	entries := m.Iterate()
+	for entries.Next(&key, &element) {
+		if err := f(slices.Clone(key), slices.Clone(element[:l.Size])); err != nil {
+			return err
+		}
+	}
+	return entries.Err()
+}
+
 // elementReader returns the program of an iterator that writes the keys and the
-// elements of a table.
+// elements of a table, or EPERM.
 func (s *Session) elementReader(l *compiler.TableLayout, m *ebpf.Map) (*ebpf.Program, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,6 +147,9 @@ func (s *Session) elementReader(l *compiler.TableLayout, m *ebpf.Map) (*ebpf.Pro
 		},
 	}}}
 	coll, err := s.kernel.load(spec)
+	if errors.Is(err, unix.EPERM) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, loadError(spec, err, lockableHere(), ReadPrivileges())
 	}
