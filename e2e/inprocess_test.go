@@ -33,6 +33,7 @@ var inProcess = []struct {
 	{"fallback", testFallback},
 	{"flood", testFlood},
 	{"frozen", testFrozen},
+	{"helpers", testHelpers},
 	{"iterators", testIterators},
 	{"joined", testJoined},
 	{"kstack", testKstack},

@@ -33,10 +33,11 @@ func rounds(quick, atLength int) int {
 }
 
 // mainJob lists the tests of TestGuest that show that ksnoop works on a kernel:
-// traces, entry values at return, stacks, dumps, lines of kprobe_events and verdicts.
+// traces, entry values at return, stacks, dumps, lines of kprobe_events and verdicts;
+// and the errors of helpers, which the compiler's tests take for granted.
 // Without -full the kernels other than oneKernel run only these, unless -run
 // names others.
-var mainJob = []string{"main"}
+var mainJob = []string{"helpers", "main"}
 
 // anyArch lists the tests of what ksnoop prints, refuses, may do, and counts as a verdict,
 // which the architecture does not change. For arm64 they run on oneKernel alone.

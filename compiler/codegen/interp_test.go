@@ -47,7 +47,10 @@ type machine struct {
 	full    bool            // whether the ring buffer is full
 	large   uint64          // size of records that it has no room for; 0 if there are none
 	strings int             // how often a string was read
-	narrow  bool            // whether errors of helpers have 32 bits, as of maps before Linux 6.4
+	// half is set if the upper half of R0 is not known. Before Linux 6.4, errors of
+	// maps have 32 bits.
+	half    bool
+	failing *failing // helper that fails; nil if none
 	// readsUser is set if the helpers for the kernel's memory read that of
 	// processes, too.
 	readsUser bool
@@ -319,12 +322,14 @@ func (m *machine) call(fn asm.BuiltinFunc) error {
 	if !m.set[asm.R1] && !withoutArguments[fn] {
 		return fmt.Errorf("%v is called, and %v is not set", fn, asm.R1)
 	}
-	r0, err := m.helper(fn)
-	if m.narrow && int64(r0) < 0 && int64(r0) > -4096 {
-		r0 = uint64(uint32(r0))
+	r0, failed := m.fails(fn)
+	var err error
+	if !failed {
+		r0, err = m.helper(fn)
 	}
 	m.regs[0] = r0
 	m.clobber()
+	m.half = fn == asm.FnMapUpdateElem || fn == asm.FnMapDeleteElem
 	m.set[0] = fn != asm.FnRingbufSubmit && fn != asm.FnRingbufDiscard // they return no value
 	return err
 }
@@ -353,11 +358,28 @@ func (m *machine) checkSet(in *instruction) error {
 		return fmt.Errorf("%v is not set", in.Dst)
 	case in.reads[1] && !m.set[in.Src]:
 		return fmt.Errorf("%v is not set", in.Src)
+	case m.half && (in.reads[0] && in.Dst == asm.R0 || in.reads[1] && in.Src == asm.R0) && !in.readsHalf():
+		return errors.New("the upper half of R0 is not known")
+	}
+	if in.sets && in.Dst == asm.R0 {
+		m.half = false
 	}
 	if in.sets {
 		m.set[in.Dst] = true
 	}
 	return nil
+}
+
+// readsHalf reports whether what the instruction does depends on the lower half of a
+// register alone, or only on whether an error is one.
+func (in *instruction) readsHalf() bool {
+	switch op := in.OpCode.JumpOp(); in.class {
+	case asm.ALUClass, asm.Jump32Class:
+		return true
+	case asm.JumpClass:
+		return in.OpCode.Source() == asm.ImmSource && in.Constant == 0 && (op == asm.JEq || op == asm.JNE)
+	}
+	return false
 }
 
 // write records which bytes of the stack are written.

@@ -65,7 +65,10 @@ func (p *program) readWatched() {
 	}
 	p.emit(asm.LoadMem(asm.R3, rBase, compiler.WatchedAddr, asm.DWord))
 	p.readScratch(w.Size)
-	p.emit(asm.JNE.Imm(asm.R0, 0, p.outLabel()), load(asm.R1, asm.RFP, spScratch, w.Size))
+	p.emit(
+		asm.JNE.Imm(asm.R0, 0, p.counted("unreadable", compiler.CounterUnreadable, p.outLabel())),
+		load(asm.R1, asm.RFP, spScratch, w.Size),
+	)
 	if w.New == nil {
 		p.dropRepeat()
 		p.keepState(w.Old)

@@ -233,9 +233,12 @@ func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
 			all = append(all, openOf(FunctionName(n.Probe.Func), n.Counters)...)
 			continue
 		}
-		if n.Probe.Func.Iterator {
+		switch {
+		case n.Probe.Func.Iterator:
 			all = append(all, lossesOfRows(FunctionName(n.Probe.Func), n.Counters)...)
-		} else {
+		case n.Kind == compiler.WriteEvent:
+			all = append(all, lossesOfWrites(FunctionName(n.Probe.Func), n.Counters)...)
+		default:
 			all = append(all, lossesOf(SideName(n.EventType), n.Counters)...)
 		}
 		pointers := n.Probe.StringConds()
@@ -319,6 +322,15 @@ func lossesOfRows(name string, n compiler.Counters) []string {
 	return sentences(name, []fate{{n.Unreadable, "did not show %d objects of %s: a value in a condition could not be read"}})
 }
 
+// lossesOfWrites returns a sentence for each kind of loss of watched memory.
+func lossesOfWrites(name string, n compiler.Counters) []string {
+	return sentences(name, []fate{
+		{n.Lost, "lost %d events of %s: the ring buffer was full; --pages makes it larger"},
+		{n.Limited, "left out %d events of %s: there were more in a second than --rate allows"},
+		{n.Unreadable, "did not show %d writes of %s: that memory, or a value in a condition, could not be read"},
+	})
+}
+
 // openOf returns a sentence for each fate of the beginnings of a span that have made
 // no event.
 func openOf(name string, n compiler.Counters) []string {
@@ -351,5 +363,5 @@ func sentences(name string, fates []fate) (lines []string) {
 	return lines
 }
 
-var singular = strings.NewReplacer("events of", "event of", "calls of", "call of", "objects of", "object of", "beginnings of spans", "beginning of a span",
+var singular = strings.NewReplacer("events of", "event of", "calls of", "call of", "objects of", "object of", "writes of", "write of", "beginnings of spans", "beginning of a span",
 	"spans that", "span that", "have no end", "has no end")

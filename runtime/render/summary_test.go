@@ -177,6 +177,14 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{"did not show 2 objects of iter:task: a value in a condition could not be read"},
 		Losses(runtime.SessionCounts{Events: []runtime.Counts{rows}}, false))
 
+	writes := runtime.Counts{Counters: compiler.Counters{Lost: 2, Unreadable: 1}, EventType: &compiler.EventType{Kind: compiler.WriteEvent, Probe: &compiler.Probe{
+		Func: &compiler.Function{Name: "(int)@jiffies"},
+	}}}
+	require.Equal(t, []string{
+		"lost 2 events of (int)@jiffies: the ring buffer was full; --pages makes it larger",
+		"did not show 1 write of (int)@jiffies: that memory, or a value in a condition, could not be read",
+	}, Losses(runtime.SessionCounts{Events: []runtime.Counts{writes}}, false))
+
 	// A value that could never be read may be at another address.
 	path := &compiler.Value{Name: "path", Text: compiler.KernelText}
 	p.EntryConds = []compiler.Cond{&compiler.Leaf{Value: path, Pred: &compiler.Predicate{}}}

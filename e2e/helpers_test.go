@@ -1,0 +1,79 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/binary"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
+)
+
+// testHelpers checks that helpers fail on this kernel as the compiler's tests have it,
+// which let each call of a helper fail.
+func testHelpers(t *testing.T, _ *kernel) {
+	for _, e := range compilertest.HelperErrors() {
+		if e.Program == nil {
+			continue
+		}
+		t.Run(e.Name, func(t *testing.T) {
+			r0, read := failHelper(t, e)
+			want := []uint64{}
+			for _, errno := range e.Errors {
+				if want = append(want, -uint64(errno)); e.Half {
+					want = append(want, uint64(-uint32(errno)))
+				}
+			}
+			if len(want) == 0 {
+				want = []uint64{0}
+			}
+			t.Logf("%v returns %#x", e.Helper, r0)
+			require.Contains(t, want, r0, "%#x", r0)
+			if e.Zeroes {
+				require.Zero(t, read)
+			}
+		})
+	}
+}
+
+// failHelper runs a program in which a helper fails. It returns R0, and what the program
+// has instead of what it should have read.
+func failHelper(t *testing.T, e compilertest.HelperError) (r0, read uint64) {
+	spec := &ebpf.CollectionSpec{
+		Maps: map[string]*ebpf.MapSpec{compilertest.HelperResult: {Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 1}},
+		Programs: map[string]*ebpf.ProgramSpec{
+			"fail": {Type: ebpf.RawTracepoint, Instructions: slices.Clone(e.Program), License: "GPL"},
+		},
+	}
+	maps.Copy(spec.Maps, e.Maps)
+	if e.Iterator {
+		spec.Programs["fail"].Type, spec.Programs["fail"].AttachType, spec.Programs["fail"].AttachTo = ebpf.Tracing, ebpf.AttachTraceIter, "task"
+	}
+	c, err := ebpf.NewCollection(spec)
+	require.NoError(t, err, "%+v", err)
+	defer c.Close()
+	if e.Iterator {
+		it, err := link.AttachIter(link.IterOptions{Program: c.Programs["fail"]})
+		require.NoError(t, err)
+		defer it.Close()
+		rows, err := it.Open()
+		require.NoError(t, err)
+		defer rows.Close()
+		_, err = io.ReadAll(rows)
+		require.ErrorIs(t, err, unix.E2BIG)
+	} else {
+		_, err = c.Programs["fail"].Run(&ebpf.RunOptions{})
+		require.NoError(t, err)
+	}
+	var result [16]byte
+	require.NoError(t, c.Maps[compilertest.HelperResult].Lookup(uint32(0), &result))
+	return binary.LittleEndian.Uint64(result[:]), binary.LittleEndian.Uint64(result[8:])
+}
