@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"flag"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,4 +128,28 @@ func TestShares(t *testing.T) {
 		sums = append(sums, sum)
 	}
 	require.InDelta(t, sums[0], sums[1], lightWeight)
+}
+
+// longTests matches what only tests with onlyWithFull do, and the benchmark: they install or
+// build what belongs to other projects, or boot a machine that floods or soaks.
+var longTests = regexp.MustCompile(`\bvm\.Install\(|\bpeerFiles\(t\)|\.BuildModule\(|"\^TestGuest(Soak|Bench|StartCosts|Peers|Known)\$"`)
+
+// TestOnlyWithFull checks that make test leaves such tests out.
+func TestOnlyWithFull(t *testing.T) {
+	paths, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	found := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, fn := range strings.Split(string(text), "\nfunc ")[1:] {
+			fn, _, _ = strings.Cut(fn, "\n}\n")
+			if !longTests.MatchString(fn) || strings.HasPrefix(fn, "peerFiles(") {
+				continue
+			}
+			found++
+			require.Regexp(t, `^Test\w+\(t \*testing\.T\) \{\n\t(onlyWithFull\(t\)|if \*results == "" \{)\n`, fn, path)
+		}
+	}
+	require.Greater(t, found, 3)
 }

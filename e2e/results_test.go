@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,6 +48,25 @@ func parseResults(output string) []*result {
 	return all
 }
 
+// mostCPU is how long a test of the guest may keep its processor busy without -full, in
+// seconds. It is the guest's time, which is the same on every host.
+const mostCPU = 60
+
+// tookCPU matches what logCPU logs.
+var tookCPU = regexp.MustCompile(`(?m)^ +\S+:\d+: (\d+\.\d) s of CPU$`)
+
+// tooLong returns why make test has no room for the test, or "".
+func (r *result) tooLong() string {
+	m := tookCPU.FindStringSubmatch(r.log)
+	if m == nil {
+		return ""
+	}
+	if took, err := strconv.ParseFloat(m[1], 64); err == nil && took <= mostCPU {
+		return ""
+	}
+	return fmt.Sprintf("%s s of CPU are more than %d: make it shorter without -full", m[1], mostCPU)
+}
+
 // failed matches the line of a script that says what failed.
 var failed = regexp.MustCompile(`(?m)^ *FAIL: .*$`)
 
@@ -56,6 +77,9 @@ func (r *result) replay(t *testing.T) {
 		t.Log(strings.TrimSpace(what))
 	}
 	t.Log("\n" + r.log)
+	if why := r.tooLong(); why != "" && !*full && !named() {
+		t.Error(why)
+	}
 	switch r.status {
 	case "PASS":
 	case "SKIP":
@@ -77,4 +101,15 @@ func TestParseResults(t *testing.T) {
 		{name: "TestGuest/b", status: "SKIP", log: "    no BTF\n--- SKIP: TestGuest/b (0.00s)\n"},
 		{name: "TestGuest/c", log: "half a li"},
 	}, parseResults(output))
+}
+
+func TestTooLong(t *testing.T) {
+	for log, want := range map[string]string{
+		"":                                    "",
+		"    e2e_test.go:89: 60.0 s of CPU\n": "",
+		"    e2e_test.go:89: 60.1 s of CPU\n    --- PASS: TestGuest/flood (99.00s)\n": "60.1 s of CPU are more than 60: make it shorter without -full",
+		"    e2e_test.go:89: 1000.0 s of CPU\n":                                       "1000.0 s of CPU are more than 60: make it shorter without -full",
+	} {
+		require.Equal(t, want, (&result{log: log}).tooLong(), log)
+	}
 }
