@@ -242,6 +242,11 @@ func TestNotes(t *testing.T) {
 		{"other_called", uint64(9)}, {"other_matched", uint64(9)}, {"other_missed", uint64(2)}, {"other_unreadable", uint64(0)}, {"other_uncounted", true},
 	}, a.Judge(o).Fields)
 
+	o.First = &Value{Bits: 0xffff_8880_0000_0010, Address: true}
+	require.Contains(t, a.Judge(o).Notes[0], " first=0xffff888000000010")
+	o.First.Bits = ^uint64(1) // an error pointer
+	require.Contains(t, a.Judge(o).Notes[0], " first=-2 (ENOENT)")
+
 	require.Equal(t, []Field{
 		{"condition", "p99 < 1us"}, {"spec", "f()"}, {"called", uint64(3)}, {"matched", uint64(3)}, {"missed", uint64(0)}, {"unreadable", uint64(0)},
 		{"samples", uint64(3)}, {"low", uint64(496)}, {"high", uint64(511)},
@@ -253,13 +258,14 @@ func TestValue(t *testing.T) {
 		v    Value
 		want string
 	}{
-		{Value{5, false}, "5"},
-		{Value{math.MaxUint64, true}, "-1 (EPERM)"},
-		{Value{math.MaxUint64, false}, "-1 (EPERM)"},
-		{Value{1 << 63, false}, "9223372036854775808"},
-		{Value{1 << 63, true}, "-9223372036854775808"},
-		{Value{^uint64(4094), true}, "-4095"},
-		{Value{0, true}, "0"},
+		{Value{Bits: 5}, "5"},
+		{Value{Bits: math.MaxUint64, Signed: true}, "-1 (EPERM)"},
+		{Value{Bits: math.MaxUint64}, "-1 (EPERM)"},
+		{Value{Bits: 1 << 63}, "9223372036854775808"},
+		{Value{Bits: 1 << 63, Signed: true}, "-9223372036854775808"},
+		{Value{Bits: ^uint64(4094), Signed: true}, "-4095"},
+		{Value{Signed: true}, "0"},
+		{Value{Bits: 0xffff_8880_0000_0010, Address: true}, "0xffff888000000010"},
 	} {
 		require.Equal(t, test.want, test.v.String())
 	}
@@ -276,7 +282,7 @@ func TestMetricReport(t *testing.T) {
 		want string
 	}{
 		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4}, Sum: Value{Bits: 4096}}, "sum=4096 of 4"},
-		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4, Missed: 2}, Sum: Value{^uint64(10), true}}, "sum=-11 of 4 (2 missed)"},
+		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4, Missed: 2}, Sum: Value{Bits: ^uint64(10), Signed: true}}, "sum=-11 of 4 (2 missed)"},
 		{"f() count", Observed{Counts: Counts{Called: 9, Matched: 4}}, "count=4 of 9"},
 		{"f(size) histogram", Observed{Counts: Counts{Called: 100, Matched: 100}, Histogram: &h}, "values=100 p50=48..49 p90=88..91 p95=92..95 p99=96..99 p99.9=96..99"},
 		{"f(size) histogram", Observed{}, "values=0"},

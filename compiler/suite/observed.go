@@ -108,8 +108,9 @@ func (c *Counts) String() string {
 
 // Value is a number of 64 bits.
 type Value struct {
-	Bits   uint64
-	Signed bool
+	Bits    uint64
+	Signed  bool
+	Address bool // shown in hexadecimal
 }
 
 // Errno returns the name of the error that v is, as a negative number or as an
@@ -121,11 +122,15 @@ func (v Value) Errno() string {
 	return ""
 }
 
-// String returns v, with the name of the error if it is one: "-101 (ENETUNREACH)".
+// String returns v, an address in hexadecimal, and with the name of the error if it is
+// one: "-101 (ENETUNREACH)".
 func (v Value) String() string {
 	text := number(v.Bits)
 	name := v.Errno()
-	if v.Signed || name != "" {
+	switch {
+	case v.Address && name == "":
+		text = fmt.Sprintf("%#x", v.Bits)
+	case v.Signed || name != "":
 		text = strconv.FormatInt(int64(v.Bits), 10)
 	}
 	if name != "" {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cilium/ebpf/btf"
+
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
@@ -166,7 +168,8 @@ func (s *countedSide) observe(o *suite.Observed) suite.Counts {
 	o.Sum = number64Of(sum.Sum)
 	if f := sum.First; f != nil && f.Read {
 		v := sum.Probe.First
-		o.First = &suite.Value{Bits: f.Value, Signed: v.Scalar.Signed}
+		_, address := btf.As[*btf.Pointer](v.Type)
+		o.First = &suite.Value{Bits: f.Value, Signed: v.Scalar.Signed, Address: address && v.Format == ""}
 	}
 	return counts
 }
