@@ -22,7 +22,7 @@ var failures = func() map[asm.BuiltinFunc][]uint64 {
 	all := map[asm.BuiltinFunc][]uint64{}
 	for _, e := range compilertest.HelperErrors() {
 		for _, n := range e.Errors {
-			all[e.Helper] = append(all[e.Helper], errno(int64(n)))
+			all[e.Helper] = append(all[e.Helper], errno(n))
 		}
 		if len(e.Errors) == 0 {
 			all[e.Helper] = append(all[e.Helper], 0)

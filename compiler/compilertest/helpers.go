@@ -3,14 +3,13 @@ package compilertest
 import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"golang.org/x/sys/unix"
 )
 
 // A HelperError is an error of a helper that generated programs call.
 type HelperError struct {
 	Helper asm.BuiltinFunc
 	Name   string
-	Errors []unix.Errno // one of which R0 is, negative; if there are none R0 is 0
+	Errors []int64 // one of which R0 is, as a negative number; if there are none R0 is 0
 	// Half is set if R0 may have 32 bits, as with maps before Linux 6.4.
 	Half bool
 	// Program makes the helper fail, and stores R0 in the map [HelperResult], and
@@ -33,32 +32,46 @@ const HelperResult = "result"
 func HelperErrors() []HelperError {
 	return []HelperError{
 		{Helper: asm.FnMapLookupElem, Name: "lookup of no element", Program: failing(onMap(), asm.FnMapLookupElem.Call()), Maps: hash()},
-		{Helper: asm.FnMapUpdateElem, Name: "update of an element that is there", Errors: []unix.Errno{unix.EEXIST}, Half: true, Maps: hash(),
+		{Helper: asm.FnMapUpdateElem, Name: "update of an element that is there", Errors: []int64{eexist}, Half: true, Maps: hash(),
 			Program: failing(update(ebpf.UpdateAny), update(ebpf.UpdateNoExist))},
-		{Helper: asm.FnMapUpdateElem, Name: "update of a full map", Errors: []unix.Errno{unix.E2BIG}, Half: true, Maps: hash(),
+		{Helper: asm.FnMapUpdateElem, Name: "update of a full map", Errors: []int64{e2big}, Half: true, Maps: hash(),
 			Program: failing(update(ebpf.UpdateAny), asm.StoreImm(asm.RFP, -8, 7, asm.Word), update(ebpf.UpdateAny))},
-		{Helper: asm.FnMapUpdateElem, Name: "update without memory", Errors: []unix.Errno{unix.ENOMEM}, Half: true},
-		{Helper: asm.FnMapUpdateElem, Name: "update in an update", Errors: []unix.Errno{unix.EBUSY}, Half: true}, // since Linux 5.11
-		{Helper: asm.FnMapDeleteElem, Name: "delete of no element", Errors: []unix.Errno{unix.ENOENT}, Half: true, Maps: hash(),
+		{Helper: asm.FnMapUpdateElem, Name: "update without memory", Errors: []int64{enomem}, Half: true},
+		{Helper: asm.FnMapUpdateElem, Name: "update in an update", Errors: []int64{ebusy}, Half: true}, // since Linux 5.11
+		{Helper: asm.FnMapDeleteElem, Name: "delete of no element", Errors: []int64{enoent}, Half: true, Maps: hash(),
 			Program: failing(onMap(), asm.FnMapDeleteElem.Call())},
-		{Helper: asm.FnMapDeleteElem, Name: "delete in an update", Errors: []unix.Errno{unix.EBUSY}, Half: true}, // since Linux 5.11
+		{Helper: asm.FnMapDeleteElem, Name: "delete in an update", Errors: []int64{ebusy}, Half: true}, // since Linux 5.11
 		reads(asm.FnProbeReadKernel, "kernel memory", badKernel),
 		reads(asm.FnProbeReadUser, "user memory", badUser),
 		reads(asm.FnProbeReadKernelStr, "a string of the kernel", badKernel),
 		reads(asm.FnProbeReadUserStr, "a string of a process", badUser),
-		{Helper: asm.FnGetStack, Name: "stack of a size that is no multiple", Errors: []unix.Errno{unix.EINVAL}, Zeroes: true, Program: failing(
+		{Helper: asm.FnGetStack, Name: "stack of a size that is no multiple", Errors: []int64{einval}, Zeroes: true, Program: failing(
 			toStack(), asm.Mov.Reg(asm.R2, asm.R1), asm.Mov.Imm(asm.R3, 12), asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Imm(asm.R4, 0), asm.FnGetStack.Call())},
-		{Helper: asm.FnGetStack, Name: "stack of a thread without one", Errors: []unix.Errno{unix.EFAULT}, Zeroes: true},
-		{Helper: asm.FnGetStackid, Name: "stack in the place of another one", Errors: []unix.Errno{unix.EEXIST}, Maps: stacks(),
+		{Helper: asm.FnGetStack, Name: "stack of a thread without one", Errors: []int64{efault}, Zeroes: true},
+		{Helper: asm.FnGetStackid, Name: "stack in the place of another one", Errors: []int64{eexist}, Maps: stacks(),
 			Program: failing(stackID(), stackID())},
-		{Helper: asm.FnGetStackid, Name: "number of no stack", Errors: []unix.Errno{unix.EFAULT}},
-		{Helper: asm.FnCurrentTaskUnderCgroup, Name: "no control group", Errors: []unix.Errno{unix.EAGAIN}, Maps: cgroups(), Program: failing(
+		{Helper: asm.FnGetStackid, Name: "number of no stack", Errors: []int64{efault}},
+		{Helper: asm.FnCurrentTaskUnderCgroup, Name: "no control group", Errors: []int64{eagain}, Maps: cgroups(), Program: failing(
 			mapPtr(), asm.Mov.Imm(asm.R2, 0), asm.FnCurrentTaskUnderCgroup.Call())},
-		{Helper: asm.FnCurrentTaskUnderCgroup, Name: "control group in an interrupt", Errors: []unix.Errno{unix.EINVAL}}, // in old kernels
+		{Helper: asm.FnCurrentTaskUnderCgroup, Name: "control group in an interrupt", Errors: []int64{einval}}, // in old kernels
 		{Helper: asm.FnRingbufReserve, Name: "record for which there is no room", Maps: ring(), Program: reserved()},
-		{Helper: asm.FnSeqWrite, Name: "row for which there is no room", Errors: []unix.Errno{unix.EOVERFLOW}, Iterator: true, Program: rows()},
+		{Helper: asm.FnSeqWrite, Name: "row for which there is no room", Errors: []int64{eoverflow}, Iterator: true, Program: rows()},
 	}
 }
+
+// Numbers of errors (include/uapi/asm-generic/errno-base.h, errno.h).
+const (
+	enoent    = 2
+	e2big     = 7
+	eagain    = 11
+	enomem    = 12
+	efault    = 14
+	ebusy     = 16
+	eexist    = 17
+	einval    = 22
+	erange    = 34
+	eoverflow = 75
+)
 
 // Addresses at which there is nothing.
 const (
@@ -130,7 +143,7 @@ func toStack() asm.Instructions {
 // reads returns the error of a helper that reads from a bad address. The kernel refuses
 // some addresses with ERANGE.
 func reads(helper asm.BuiltinFunc, what string, addr int32) HelperError {
-	return HelperError{Helper: helper, Name: what + " where there is none", Errors: []unix.Errno{unix.EFAULT, unix.ERANGE}, Zeroes: true,
+	return HelperError{Helper: helper, Name: what + " where there is none", Errors: []int64{efault, erange}, Zeroes: true,
 		Program: failing(toStack(), asm.Mov.Imm(asm.R2, 8), asm.Mov.Imm(asm.R3, addr), helper.Call())}
 }
 
