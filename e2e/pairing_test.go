@@ -83,18 +83,13 @@ var workloads = []workload{
 func TestPairing(t *testing.T) {
 	onlyWithFull(t)
 	t.Parallel()
-	for _, kernel := range pairKernels {
-		t.Run(kernel, func(t *testing.T) {
+	for _, suite := range vm.Matrix(vm.AMD64) {
+		t.Run(suite.String(), func(t *testing.T) {
 			t.Parallel()
-			testOn(t, kernel, vm.Machine{CPUs: 2}, "^TestGuest$/^(pairing|limited)$")
+			testOn(t, suite.String(), vm.Machine{CPUs: 2}, "^TestGuest$/^(pairing|limited)$")
 		})
 	}
 }
-
-// pairKernels lists the kernels for amd64 that start with two CPUs whose instructions
-// QEMU counts. On 5.10 and 6.1 the second CPU stays in cpu_init, where it waits for the
-// first one to see it: QEMU 7.2 with -icount and one thread does not come back to it.
-var pairKernels = []string{oneKernel, "6.18", "newest"}
 
 // testPairing checks that no event shows the entry of one call and the return
 // of another, and that every call without an event is counted as missed or as

@@ -48,6 +48,9 @@ func run() (status int, err error) {
 	if err := mountAll(); err != nil {
 		return 1, err
 	}
+	if err := startCPUs(); err != nil {
+		return 1, err
+	}
 	if err := loopbackUp(); err != nil {
 		return 1, err
 	}

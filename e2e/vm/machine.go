@@ -77,9 +77,13 @@ func (m Machine) cpus() int {
 
 // commandLine returns the kernel's command line. panic=-1 reboots at once on a
 // panic, which -no-reboot turns into an exit. After an oops the guest would
-// otherwise hang until its time is up. init's arguments follow --.
+// otherwise hang until its time is up. On amd64 init starts the other CPUs: before
+// Linux 6.5 the kernel cannot do so here. init's arguments follow --.
 func (m Machine) commandLine() string {
 	words := []string{"console=" + m.Kernel.Arch.console(), "loglevel=5", "panic=-1", "oops=panic"}
+	if m.cpus() > 1 && m.Kernel.Arch == AMD64 {
+		words = append(words, "maxcpus=1")
+	}
 	words = append(words, m.Append, "--")
 	for _, arg := range m.Args {
 		words = append(words, `"`+arg+`"`)
