@@ -46,6 +46,9 @@ func TestMatch(t *testing.T) {
 		{"[1us, 2us) 5\n", "[512ns, 1us) 7\n", true},
 		{"a\n [1, 2) 3 |@@@ |\n [2, 4) 4 |@@@@|\nb\n", "a\n [1us, 2us) 1 |@@@@|\nb\n", true},
 		{"a\n [1, 2) 3 |@@@ |\nb\n", "a\nb\n", false},
+		{"1 0 swapper/0 -> f\n", "2 711 ksnoop -> f\n", true},
+		{"1 0 swapper/0 -> f\n", "2 711 ksnoop -> g\n", false},
+		{"1 7 nc -> f\n", "2 0 swapper/0 -> f\n", false},
 	} {
 		require.Equal(t, tc.want, Match(tc.page, tc.printed), "%q %q", tc.page, tc.printed)
 	}
