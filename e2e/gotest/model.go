@@ -210,10 +210,8 @@ func (t *test) add(e event) {
 }
 
 func (t *test) end(e event) {
-	t.status, t.seconds = status(e.Action), e.Elapsed
-	if t.seconds == 0 {
-		t.seconds = replayedSeconds(t.output.String())
-	}
+	t.status = status(e.Action)
+	t.seconds = max(e.Elapsed, replayedSeconds(t.output.String())) // to repeat a long log takes some time itself
 	if t.status != failed {
 		t.output.Reset()
 	}
