@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"encoding/binary"
+	"fmt"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -86,15 +88,22 @@ func TestPairing(t *testing.T) {
 	for _, suite := range vm.Matrix(vm.AMD64) {
 		t.Run(suite.String(), func(t *testing.T) {
 			t.Parallel()
-			testOn(t, suite.String(), vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^(pairing|limited)$")
+			printed := testOn(t, suite.String(), vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^(pairing|limited)$")
+			require.Contains(t, printed, pairingOn(2, suite.String() != "5.10"))
 		})
 	}
+}
+
+// pairingOn returns what testPairing logs of its machine.
+func pairingOn(cpus int, preemptible bool) string {
+	return fmt.Sprintf("on %d CPUs, preemptible %t", cpus, preemptible)
 }
 
 // testPairing checks that no event shows the entry of one call and the return
 // of another, and that every call without an event is counted as missed or as
 // without room.
 func testPairing(t *testing.T, k *kernel) {
+	t.Log(pairingOn(goruntime.NumCPU(), k.target().Features.Preemptible))
 	for _, attach := range k.kinds(t) {
 		for _, w := range workloads {
 			t.Run(w.name+"/"+string(attach), func(t *testing.T) { w.test(t, k, attach) })
