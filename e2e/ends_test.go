@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -107,10 +105,8 @@ func testNoRoomFor(t *testing.T, k *kernel, attach compiler.Kind, spec string) {
 	if !large {
 		unit.Collection.Maps["overflow"].MaxEntries = 1
 	}
-	session, err := runtime.Load(unit, k.Kernel)
-	require.NoError(t, err, "%+v", refusal(err))
-	t.Cleanup(func() { session.Close() })
-	_, err = session.Attach()
+	session := k.loadUnit(t, unit)
+	_, err := session.Attach()
 	require.NoError(t, err)
 	tr := &tracer{session}
 
@@ -182,29 +178,12 @@ func requireForgotten(t *testing.T) {
 
 // keptCalls lists the maps of kept calls that are not empty, of all tracers.
 func keptCalls(t *testing.T) (kept []string) {
-	for id := ebpf.MapID(0); ; {
-		var err error
-		id, err = ebpf.MapGetNextID(id)
-		if errors.Is(err, os.ErrNotExist) {
-			return kept
+	require.NoError(t, eachMap(func(m *ebpf.Map, info *ebpf.MapInfo) error {
+		n, err := keptIn(m, info.Name)
+		if n > 0 {
+			kept = append(kept, fmt.Sprintf("%d in %s", n, info.Name))
 		}
-		require.NoError(t, err)
-		m, err := ebpf.NewMapFromID(id)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		require.NoError(t, err)
-		info, err := m.Info()
-		require.NoError(t, err)
-		if m.Type() == ebpf.Hash && (info.Name == "overflow" || strings.HasPrefix(info.Name, "calls")) {
-			n, key := 0, make([]byte, m.KeySize())
-			for err := m.NextKey(nil, key); err == nil; err = m.NextKey(key, key) {
-				n++
-			}
-			if n > 0 {
-				kept = append(kept, fmt.Sprintf("%d in %s", n, info.Name))
-			}
-		}
-		m.Close()
-	}
+		return err
+	}))
+	return kept
 }

@@ -56,6 +56,7 @@ var inProcess = []struct {
 	{"sweep", testSweep},
 	{"tables", testTables},
 	{"tagged", testTagged},
+	{"taken", testTaken},
 	{"unreadable", testUnreadable},
 	{"ustack", testUstack},
 	{"watching", testWatch},
@@ -84,6 +85,7 @@ type kernel struct {
 	*runtime.Kernel
 	described *compiler.Target
 	names     []string // set by the method functions
+	taken     bool     // whether every bucket of the tracers is taken, see testTaken
 }
 
 func openKernel(t *testing.T) *kernel {
@@ -181,9 +183,7 @@ func (k *kernel) traceAs(t *testing.T, w resolve.Wishes, opts compiler.Options, 
 	}
 	unit, err := codegen.Compile(plan.Probes, opts)
 	require.NoError(t, err)
-	session, err := runtime.Load(unit, k.Kernel)
-	require.NoError(t, err, "%+v", refusal(err))
-	t.Cleanup(func() { session.Close() })
+	session := k.loadUnit(t, unit)
 	n, err := session.Attach()
 	require.NoError(t, err)
 	require.Equal(t, len(plan.Probes), n)

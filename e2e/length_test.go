@@ -88,7 +88,7 @@ var weights = map[string]int{
 	"kprobe-files": 9, "language": 10, "lockdown": 13, "look": 12, "main": 7, "measures": 17, "mistakes": 14,
 	"modules": 7, "over": 11, "pairing": 8, "part": 7, "pointers": 8, "print": 7, "printing": 12,
 	"privileges": 16, "record": 17, "recordings": 21, "runtime": 17, "scopes": 7, "spans": 12, "stack": 9,
-	"tables": 8, "types": 17, "unreadable": 9, "verdict-tables": 6, "verdicts": 25, "verdicts-scope": 6,
+	"tables": 8, "taken": 13, "types": 17, "unreadable": 9, "verdict-tables": 6, "verdicts": 25, "verdicts-scope": 6,
 	"watch": 22, "watch-objects": 15,
 }
 

@@ -64,9 +64,7 @@ func (k *kernel) measure(t *testing.T, w resolve.Wishes, opts compiler.Options, 
 	}
 	unit, err := codegen.Compile(plan.Probes, opts)
 	require.NoError(t, err)
-	session, err := runtime.Load(unit, k.Kernel)
-	require.NoError(t, err, "%+v", refusal(err))
-	t.Cleanup(func() { session.Close() })
+	session := k.loadUnit(t, unit)
 	n, err := session.Attach()
 	var refused *runtime.AttachError
 	if !errors.As(err, &refused) || !refused.Probe.OfGlob {

@@ -76,9 +76,10 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 // Options say how scripts run.
 type Options struct {
-	Schemas string // directory of the JSON schemas
-	Full    bool   // loops have their full length
-	Replay  bool   // what trace prints is recorded, replayed and compared
+	Schemas  string       // directory of the JSON schemas
+	Full     bool         // loops have their full length
+	Replay   bool         // what trace prints is recorded, replayed and compared
+	Attached func() error // called when a trace is attached; may be nil
 }
 
 // Params returns the parameters to run the scripts in dir.
@@ -118,7 +119,7 @@ func Params(dir string, o Options) (testscript.Params, error) {
 			for name, value := range ofArch() {
 				env.Setenv(name, value)
 			}
-			env.Values[tracersKey{}] = new(tracers)
+			env.Values[tracersKey{}] = &tracers{attached: o.Attached}
 			env.Values[idsKey{}] = new(knownIDs)
 			env.Defer(unloadModule)
 			recordAll(env, o.Replay)

@@ -56,7 +56,7 @@ func trace(ts *testscript.TestScript, args []string) {
 		<-t.ended
 		ts.Fatalf("ksnoop is not attached: %s\n%s", t.cmd.ProcessState, ts.ReadFile(t.stderr))
 	}
-	running(ts).add(t)
+	ts.Check(running(ts).add(t))
 }
 
 // traceCommand returns the line of a command that traces, through confine if there are

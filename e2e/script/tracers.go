@@ -10,7 +10,10 @@ import (
 
 // tracers lists the tracers that a script has started and not stopped, the
 // latest last.
-type tracers struct{ list []*tracer }
+type tracers struct {
+	list     []*tracer
+	attached func() error // as in Options
+}
 
 // tracersKey is the key under which a script keeps its tracers.
 type tracersKey struct{}
@@ -19,8 +22,13 @@ func running(ts *testscript.TestScript) *tracers {
 	return ts.Value(tracersKey{}).(*tracers)
 }
 
-func (ts *tracers) add(t *tracer) {
+// add adds a tracer that is attached.
+func (ts *tracers) add(t *tracer) error {
 	ts.list = append(ts.list, t)
+	if ts.attached == nil {
+		return nil
+	}
+	return ts.attached()
 }
 
 // find returns the tracer that writes to the named file, or nil.
