@@ -12,8 +12,8 @@ import (
 )
 
 // mostJoined is the largest number of places of a link with several programs: a
-// jump reaches 32,767 instructions, and a place takes up to five.
-const mostJoined = 4096
+// jump reaches 32,767 instructions, and a place takes up to eight.
+const mostJoined = 4000
 
 // cookieJump is the first bit of the index of a place's program in a link's
 // cookie, where addresses are not known.
@@ -144,14 +144,16 @@ func (u *generator) addJoint(j *joint, number int, f compiler.Features) {
 	if j.byAddr {
 		c.step("the function's address")
 		c.emit(asm.FnGetFuncIp.Call())
-		c.find(stretches(j.Places))
+		c.step("jump to its program")
+		c.emit(asm.Mov.Reg(asm.R1, rContext))
+		c.find(stretches(j.Places), j.JumpMap)
 	} else {
 		c.step("the program's index, from the cookie")
 		c.emit(asm.FnGetAttachCookie.Call(), asm.RSh.Imm(asm.R0, cookieJump), asm.Mov.Reg(asm.R3, asm.R0))
+		c.step("jump to it")
+		c.emit(asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, j.JumpMap), asm.FnTailCall.Call())
 	}
-	c.label("jump")
-	c.step("jump to the function's program")
-	c.emit(asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, j.JumpMap), asm.FnTailCall.Call())
+	c.label("missing")
 	c.step("it is not there")
 	c.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
 	c.finish()
@@ -209,20 +211,22 @@ func stretches(places []compiler.Place) []stretch {
 	return all
 }
 
-// find loads the index of the program for the address in R0 into R3, and goes to
-// the label "jump". It halves the ranges until one is left. A function's address
-// may be some bytes behind that of its symbol.
-func (c *code) find(all []stretch) {
+// find jumps to the program for the address in R0, with the context in R1. It halves
+// the ranges until one is left. A function's address may be some bytes behind that of its
+// symbol. Each range has a tail call with an index of its own, so that the kernel makes it
+// a direct jump (Linux 5.5, commit 428d5df1fa4f). Without the program, the code goes on at
+// the label "missing".
+func (c *code) find(all []stretch, jumps string) {
 	if len(all) == 1 {
-		c.emit(asm.Mov.Imm(asm.R3, int32(all[0].jump)), asm.Ja.Label("jump"))
+		c.emit(mapPtr(asm.R2, jumps), asm.Mov.Imm(asm.R3, int32(all[0].jump)), asm.FnTailCall.Call(), asm.Ja.Label("missing"))
 		return
 	}
 	upper := c.fresh("upper")
 	half := len(all) / 2
 	c.jump(asm.JGE, asm.R0, all[half].from, upper)
-	c.find(all[:half])
+	c.find(all[:half], jumps)
 	c.label(upper)
-	c.find(all[half:])
+	c.find(all[half:], jumps)
 }
 
 // fixCookies puts the cookies of programs with one place into the programs: they

@@ -117,7 +117,8 @@ func TestFewAreNotJoined(t *testing.T) {
 	}
 }
 
-// A search ends at the last range that begins at the address, or before it.
+// A search ends at the last range that begins at the address, or before it. Every jump
+// has its own index, which the kernel knows when it loads the program.
 func TestFind(t *testing.T) {
 	for _, base := range []uint64{0xffff_ffff_8100_0000, 0xffff_8000_8000_0000} { // of x86-64 and arm64
 		for n := 1; n < 20; n++ {
@@ -126,20 +127,39 @@ func TestFind(t *testing.T) {
 				places = append(places, compiler.Place{Addr: base + uint64((n-1-i)*64), Jump: i})
 			}
 			c := &code{}
-			c.emit(asm.Mov.Reg(rContext, asm.R1), asm.FnGetFuncIp.Call())
-			c.find(stretches(places))
-			c.label("jump")
-			c.emit(asm.Mov.Reg(asm.R0, asm.R3), asm.Return())
-			m := newMachine(&compiler.Unit{Collection: &ebpf.CollectionSpec{}})
+			c.emit(asm.Mov.Reg(rContext, asm.R1), asm.FnGetFuncIp.Call(), asm.Mov.Reg(asm.R1, rContext))
+			c.find(stretches(places), "jumps")
+			c.label("missing")
+			c.emit(asm.Mov.Imm(asm.R0, 0), asm.Return())
+			requireFixedJumps(t, c.insns, n)
+			jumps := &ebpf.MapSpec{Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: uint32(n)}
+			m := newMachine(&compiler.Unit{Collection: &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{"jumps": jumps}}})
 			for _, p := range places {
 				for _, behind := range []uint64{0, 4, 63} {
 					m.ip = p.Addr + behind
 					require.NoError(t, m.run(c.insns, 0))
-					require.Equal(t, uint64(p.Jump), m.result)
+					require.Equal(t, "jumps", m.jump)
+					require.Equal(t, p.Jump, m.jumpTo)
 				}
 			}
 		}
 	}
+}
+
+// requireFixedJumps checks that n tail calls follow a constant index each.
+func requireFixedJumps(t *testing.T, insns asm.Instructions, n int) {
+	seen := map[int64]bool{}
+	for i, in := range insns {
+		if !in.IsBuiltinCall() || asm.BuiltinFunc(in.Constant) != asm.FnTailCall {
+			continue
+		}
+		index := insns[i-1]
+		require.Equal(t, asm.Mov.Imm(asm.R3, 0).OpCode, index.OpCode)
+		require.Equal(t, asm.R3, index.Dst)
+		require.False(t, seen[index.Constant])
+		seen[index.Constant] = true
+	}
+	require.Len(t, seen, n)
 }
 
 // Equal notes of instructions are in memory once for all programs, of which a glob has
