@@ -88,7 +88,7 @@ func TestPairing(t *testing.T) {
 	for _, suite := range vm.Matrix(vm.AMD64) {
 		t.Run(suite.String(), func(t *testing.T) {
 			t.Parallel()
-			printed := testOn(t, suite.String(), vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^(pairing|limited)$")
+			printed := testOn(t, suite.String(), vm.Machine{CPUs: 2, Append: "preempt=full"}, "^TestGuest$/^(pairing|limited|taken)$")
 			require.Contains(t, printed, pairingOn(2, suite.String() != "5.10"))
 		})
 	}
