@@ -74,12 +74,12 @@ func (s *Session) nextRecord() error {
 		if s.closing.Load() || s.ending() {
 			return io.EOF
 		}
+		if s.awake() {
+			return ErrWoken
+		}
 		var found bool
 		if s.record, found = s.ring.next(s.record); found {
 			return nil
-		}
-		if s.woken.Swap(false) {
-			return ErrWoken
 		}
 		if s.stopped.Load() {
 			continue
@@ -112,6 +112,23 @@ func (s *Session) ending() bool {
 		s.draining, s.last = true, s.ring.produced()
 	}
 	return s.ring.read >= s.last
+}
+
+// awake reports, once for a call of Wake, that all records have been read that were there
+// when the reader saw it. Where records come faster than they are read, there are always more.
+func (s *Session) awake() bool {
+	if !s.woken.Load() {
+		return false
+	}
+	if !s.waking {
+		s.waking, s.until = true, s.ring.produced()
+	}
+	if s.ring.skip() != 0 && s.ring.read < s.until {
+		return false
+	}
+	s.waking = false
+	s.woken.Store(false)
+	return true
 }
 
 // Idle reports whether no record is waiting: a good time to flush output. It is

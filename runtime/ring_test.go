@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // fakeRing returns a ring in memory of this process, with the data mapped twice as
@@ -210,4 +212,33 @@ func TestRingMissesNoWakeUp(t *testing.T) {
 	produce("end")
 	_, open := <-read
 	require.False(t, open)
+}
+
+// Wake does not wait until no more records come: in a flood that would be never.
+func TestWakeInFlood(t *testing.T) {
+	r := fakeRing(t, os.Getpagesize())
+	s := &Session{unit: &compiler.Unit{}, ring: r}
+	read := func() string {
+		err := s.nextRecord()
+		r.put(0, "more")
+		if err != nil {
+			return err.Error()
+		}
+		return string(s.record)
+	}
+	r.put(0, "one")
+	require.Equal(t, "one", read())
+	r.put(0, "two")
+	require.NoError(t, s.Wake())
+	require.Equal(t, []string{"more", "two", "woken", "more", "more"}, []string{read(), read(), read(), read(), read()})
+	r.all()
+	require.NoError(t, s.Wake())
+	require.Equal(t, []string{"woken", "more"}, []string{read(), read()}, "nothing is left")
+	require.NoError(t, s.Wake())
+	require.NoError(t, s.Wake())
+	require.Equal(t, []string{"more", "woken", "more"}, []string{read(), read(), read()}, "once for both")
+	r.all()
+	require.NoError(t, s.Wake())
+	r.put(recordDiscard, "given up")
+	require.Equal(t, "woken", read(), "what was discarded is nothing to read")
 }

@@ -50,6 +50,8 @@ type Session struct {
 	waits      uint64
 
 	woken    atomic.Bool // Wake was called
+	waking   bool        // Read has seen that
+	until    uint64      // position in the ring buffer up to which it reads before it returns ErrWoken
 	closing  atomic.Bool // the ring buffer is gone, or will be
 	stopped  atomic.Bool
 	draining bool   // Read has seen that the session is stopped
