@@ -65,9 +65,13 @@ test: deps
 	cd cmd/ksnoop-exporter && GOGC=800 go vet ./... && go test -vet=off ./...
 
 # Every test on every kernel, of arm64 on three, with full loops; costs by the table,
-# packages and the image.
-test-kernels: deps dist-deps
+# packages and the image. CI does so in parts, all at once: .github/workflows/ci.yml.
+test-kernels: test-machines test-rest
+
+test-machines: deps dist-deps
 	go run ./e2e/gotest -timeout 12h ./e2e -full
+
+test-rest: deps dist-deps
 	go test ./cmd/ksnoop -run 'TestMutatedRecordings$$' -mutants 100000
 	go test ./compiler/codegen -run Semantics -rounds 100000
 	go test ./btfdump -all
@@ -117,4 +121,4 @@ clean:
 	rm -rf ksnoop ksnoop-exporter dist
 
 FORCE:
-.PHONY: dist image exporter-image static static-exporter dist-deps test test-kernels test-seeds test-long bench deps demo cast clean FORCE
+.PHONY: dist image exporter-image static static-exporter dist-deps test test-kernels test-machines test-rest test-seeds test-long bench deps demo cast clean FORCE

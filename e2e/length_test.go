@@ -4,12 +4,14 @@ package e2e
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,10 +22,40 @@ import (
 
 var (
 	// full is off in make test, which takes ten minutes, and on in make test-kernels.
-	full      = flag.Bool("full", false, "every test on every kernel (of arm64 on three) with loops of full length (but on arm64), packages, the table of costs, and other tracers")
-	onlyShare = flag.Int("share", 0, "with -run of one kernel: boot only this machine of those that share its tests; 0: all")
-	seed      = flag.Uint64("seed", 1, "of the machines: with another one, threads and interrupts come in another order")
+	full = flag.Bool("full", false, "every test on every kernel (of arm64 on three) with loops of full length (but on arm64), packages, the table of costs, and other tracers")
+	seed = flag.Uint64("seed", 1, "of the machines: with another one, threads and interrupts come in another order")
 )
+
+// onlyShares lists the machines that -share names, from 1 on; if empty, all boot.
+var onlyShares []int
+
+func init() {
+	flag.Func("share", "with -run of one kernel: boot only the `machines` 1,2,... of those that share its tests", func(text string) error {
+		for number := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return errors.New("numbers from 1 on with commas between them, please")
+			}
+			onlyShares = append(onlyShares, n)
+		}
+		return nil
+	})
+}
+
+// sharesToBoot returns which of the machines that share the tests of a kernel boot, from 0
+// on. A machine that shares with none always does.
+func sharesToBoot(machines int) (booted []int) {
+	for i := range machines {
+		if machines == 1 || len(onlyShares) == 0 || slices.Contains(onlyShares, i+1) {
+			booted = append(booted, i)
+		}
+	}
+	return booted
+}
+
+// machinesAtLength is how many machines share the tests of a kernel with -full: two in each
+// of two jobs of CI.
+const machinesAtLength = 4
 
 // rounds returns how often a test repeats something: quick times, or atLength
 // times with -full. The test makes the same assertions in both cases.
@@ -117,7 +149,7 @@ func share(names []string, parts int) [][]string {
 func TestShares(t *testing.T) {
 	all := guestTests(t)
 	require.Subset(t, all, slices.Concat(mainJob, anyArch, slices.Collect(maps.Keys(weights))))
-	parts := share(all, 2)
+	parts := share(all, rounds(2, machinesAtLength))
 	require.ElementsMatch(t, all, slices.Concat(parts...))
 	var sums []int
 	for _, names := range parts {

@@ -116,9 +116,6 @@ func testMatrix(t *testing.T, suites []vm.Suite) {
 				}
 				machines = append(machines, m)
 			}
-			if n := *onlyShare; n > 0 && n <= len(machines) {
-				machines = machines[n-1 : n]
-			}
 			testKernel(t, machines...)
 		})
 	}
@@ -157,13 +154,16 @@ func requireMachine(t *testing.T, a vm.Arch) {
 	require.NoError(t, err)
 }
 
-// testKernel boots machines of one kernel, all at once, and repeats the results
-// of their tests here. It returns what they have printed.
+// testKernel boots machines of one kernel, all at once or those that -share names, and
+// repeats the results of their tests here. It returns what they have printed.
 func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 	outputs, errs := make([]bytes.Buffer, len(machines)), make([]error, len(machines))
 	t.Logf("kernel: %s, seed %d", machines[0].Kernel.Release, *seed)
+	booted := sharesToBoot(len(machines))
+	require.NotEmpty(t, booted, "-share names none of the %d machines", len(machines))
 	var wg sync.WaitGroup
-	for i, m := range machines {
+	for _, i := range booted {
+		m := machines[i]
 		m.Seed = *seed
 		log := logOf(t, i)
 		wg.Go(func() {
@@ -176,7 +176,7 @@ func testKernel(t *testing.T, machines ...vm.Machine) (printed string) {
 		})
 	}
 	wg.Wait()
-	for i := range machines {
+	for _, i := range booted {
 		replay(t, replayRecordings(t, outputs[i].String()), "again: "+again(t, i, len(machines)))
 		if errs[i] != nil {
 			t.Error(errs[i])
@@ -198,7 +198,7 @@ func again(t *testing.T, machine, machines int) string {
 		command += fmt.Sprintf(" -share %d", machine+1)
 	}
 	flag.Visit(func(f *flag.Flag) {
-		if !strings.HasPrefix(f.Name, "test.") && f.Name != "seed" && f.Name != "logs" {
+		if !strings.HasPrefix(f.Name, "test.") && f.Name != "seed" && f.Name != "logs" && f.Name != "share" {
 			command += fmt.Sprintf(" -%s=%s", f.Name, f.Value)
 		}
 	})
@@ -228,7 +228,7 @@ func replay(t *testing.T, output, again string) {
 
 // shares returns, for each machine of a kernel, the flags that select its
 // tests. -run selects them at the third level. Otherwise they are the main job,
-// or with -full and on oneKernel all, in two parts.
+// or with -full and on oneKernel all, in parts of which -share leaves some out.
 func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
 	const all = "^TestGuest$"
 	run := selectedBelow(all, 2)
@@ -246,7 +246,7 @@ func shares(t *testing.T, suite vm.Suite) (flags [][]string) {
 	if suite.Arch == vm.ARM64 && suite.String() != oneKernel {
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(anyArch, name) })
 	}
-	for _, part := range share(names, 2) {
+	for _, part := range share(names, rounds(2, machinesAtLength)) {
 		if len(part) > 0 {
 			flags = append(flags, []string{"-test.run=" + all + "/" + oneOf(part)})
 		}
