@@ -72,6 +72,7 @@ test-machines: deps dist-deps
 	go run ./e2e/gotest -timeout 12h ./e2e -full
 
 test-rest: deps dist-deps
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	go test ./cmd/ksnoop -run 'TestMutatedRecordings$$' -mutants 100000
 	go test ./compiler/codegen -run Semantics -rounds 100000
 	go test ./btfdump -all
