@@ -6,8 +6,8 @@
 //	go run ./e2e/gotest [-logs DIR] ARGS...
 //
 // ARGS are those of go test. While it runs, gotest prints the output of failed
-// builds and a line for each package that has ended. What the tests print is in
-// files, one for each package that failed and one for each test: in DIR, or in a
+// builds, and a line for each package that has ended and each test that has run a
+// machine. What the tests print is in files, one for each package that failed and one for each test: in DIR, or in a
 // temporary directory that is removed if all pass.
 //
 // In a log of a test or of one that it is a subtest of, four lines are special:
@@ -19,7 +19,7 @@
 //
 // The first says where the test ran, the second how to repeat it, the third what
 // could not be tested, which is said at the end, and the fourth how long the test
-// waited until it could begin, which does not count among the slowest.
+// waited until it could run a machine, which does not count as its own time.
 package main
 
 import (

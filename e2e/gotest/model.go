@@ -85,6 +85,7 @@ type test struct {
 	paused  bool
 	seconds float64
 	waited  float64 // of these seconds, for its turn to run a machine
+	machine bool    // whether it ran one
 	// output is what the test printed; that of a test that passed is not kept.
 	output strings.Builder
 }
@@ -111,7 +112,7 @@ var waitedLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?waited: (\d+\.\d)s$`)
 var missingLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?missing: (\S.*)`)
 
 // add takes in an event, and returns what is to be shown at once: the output of
-// builds and the closing lines of packages.
+// builds, and the closing lines of packages and of tests that ran a machine.
 func (r *testRun) add(e event) string {
 	switch e.Action {
 	case "build-output":
@@ -132,8 +133,12 @@ func (r *testRun) add(e event) string {
 		if m := waitedLine.FindStringSubmatch(strings.TrimSuffix(e.Output, "\n")); m != nil {
 			seconds, _ := strconv.ParseFloat(m[1], 64) // a number by the pattern
 			t.waited += seconds
+			t.machine = true
 		}
 		t.add(e)
+		if t.machine && e.Action == string(t.status) {
+			return printable(fmt.Sprintf("%s%s\t%.1fs", labels[t.status], t.name, t.busy())) + "\n"
+		}
 		return ""
 	}
 	return p.add(e)
@@ -167,6 +172,9 @@ func (p *testedPackage) test(name string) *test {
 	return t
 }
 
+// labels are how closing lines begin.
+var labels = map[status]string{passed: "ok  \t", failed: "FAIL\t", skipped: "?   \t"}
+
 // closingLine matches the start of the line that go test prints of a package at
 // its end; with -cover, one without tests has a line that starts with a tab.
 var closingLine = regexp.MustCompile(`^(?:ok  |\?   |FAIL|)\t`)
@@ -184,8 +192,7 @@ func (p *testedPackage) add(e event) string {
 	case string(passed), string(failed), string(skipped):
 		p.status, p.failedBuild = status(e.Action), e.FailedBuild
 		if p.closing == "" {
-			label := map[status]string{passed: "ok  ", failed: "FAIL", skipped: "?   "}[p.status]
-			p.closing = fmt.Sprintf("%s\t%s\t%.3fs", label, p.path, e.Elapsed)
+			p.closing = fmt.Sprintf("%s%s\t%.3fs", labels[p.status], p.path, e.Elapsed)
 		}
 		return p.closing + "\n"
 	}

@@ -465,11 +465,11 @@ func TestNotTested(t *testing.T) {
 }
 
 // TestSlowestWithoutWaiting checks that a test that waited for its turn counts with the
-// time after that.
+// time after that, and that its end is said at once.
 func TestSlowestWithoutWaiting(t *testing.T) {
 	r := newTestRun()
-	r.add(event{Action: "output", Package: "p", Test: "TestA", Output: "    turns_test.go:70: waited: 40.5s\n"})
-	r.add(event{Action: "pass", Package: "p", Test: "TestA", Elapsed: 50})
-	r.add(event{Action: "pass", Package: "p", Test: "TestB", Elapsed: 10})
+	require.Empty(t, r.add(event{Action: "output", Package: "p", Test: "TestA", Output: "    turns_test.go:70: waited: 40.5s\n"}))
+	require.Equal(t, "ok  \tTestA\t9.5s\n", r.add(event{Action: "pass", Package: "p", Test: "TestA", Elapsed: 50}))
+	require.Empty(t, r.add(event{Action: "pass", Package: "p", Test: "TestB", Elapsed: 10}))
 	require.Equal(t, "the slowest tests:\n   10.00s  p  TestB\n    9.50s  p  TestA\n", slowest(r))
 }
