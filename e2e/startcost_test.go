@@ -84,8 +84,7 @@ func TestGuestStartCosts(t *testing.T) {
 			start{"500 functions, entry and return", k.plainFunctions(t)[:500]})
 	}
 	for _, s := range all {
-		s.run(t) // the kernel does more the first time
-		c := s.run(t)
+		c := s.cheapest(t)
 		t.Logf("%s: %.0f million instructions from exec until attached, %.0f with what is waited for; %.0f until ended; %d KB", s.what, c.process, c.attached, c.ended, c.memory)
 		reportCost(processRow+s.what+", millions until attached", c.process)
 		reportCost(processRow+s.what+endedRow, c.ended)
@@ -179,6 +178,19 @@ type startCost struct {
 	process, attached float64 // those of the process, and those of the machine, until all is attached
 	ended             float64 // those of the machine from SIGINT until the process has ended
 	memory            int     // the peak, in KB
+}
+
+// cheapest returns the least of each figure of four starts: the kernel does more the first
+// time, and what Go's garbage collector and the kernel's grace periods take depends on
+// when they begin.
+func (s *start) cheapest(t *testing.T) startCost {
+	least := s.run(t)
+	for range 3 {
+		c := s.run(t)
+		least.process, least.attached = min(least.process, c.process), min(least.attached, c.attached)
+		least.ended, least.memory = min(least.ended, c.ended), min(least.memory, c.memory)
+	}
+	return least
 }
 
 // run starts ksnoop and ends it once all probes are attached.
