@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,12 +159,13 @@ func testDuplicates(t *testing.T, k *kernel) {
 			places[s.Name]++
 		}
 	}
-	several := 0
+	described, several := 0, 0 // names of several functions that are in BTF, and that can be traced
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		trace, err := spec.Parse(name)
 		if _, missing := target.Kernel.AnyTypesByName(name); places[name] < 2 || err != nil || missing != nil {
 			continue
 		}
+		described++
 		plan, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{})
 		if err != nil {
 			require.Regexp(t, "BTF describes only one of them|times in the kernel, and nothing tells which is which|has no type in BTF", err.Error())
@@ -185,6 +187,10 @@ func testDuplicates(t *testing.T, k *kernel) {
 			require.Equal(t, 1, n)
 			return
 		}
+	}
+	if described == 0 { // of 400 names, on 7.2
+		require.Equal(t, "arm64", goruntime.GOARCH)
+		return
 	}
 	if target.Features.ConsistentBTF {
 		require.Positive(t, several)
