@@ -2,12 +2,13 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-BUILD := go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -ldflags "-s -w -X main.version=$(VERSION)"
+# Otherwise fmt.Errorf is inlined in 200 places, and functions begin every 32 bytes: 0.25 MB.
+BUILD := go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -gcflags=fmt=-l -ldflags "-s -w -funcalign=4 -X main.version=$(VERSION)"
 
 # What is built is static, and so are the tests, which run in virtual machines. With
-# -trimpath everywhere nothing is compiled twice.
+# the same flags everywhere nothing is compiled twice.
 export CGO_ENABLED = 0
-export GOFLAGS += -trimpath
+export GOFLAGS += -trimpath -gcflags=fmt=-l
 
 # The static binary.
 ksnoop: FORCE

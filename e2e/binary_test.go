@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 func TestBinary(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)
-	require.Contains(t, string(makefile), " -tags "+tags+" ", "it is the same binary")
+	flags := fmt.Sprintf(" -tags %s %s -ldflags \"%s ", tags, compilerFlags, linkerFlags)
+	require.Contains(t, string(makefile), flags, "it is the same binary")
 	path := built(t, builtKsnoop, vm.AMD64)
 	info, err := os.Stat(path)
 	require.NoError(t, err)

@@ -62,7 +62,7 @@ func build(a vm.Arch, name, verb string, flags []string, source string) (string,
 		return "", err
 	}
 	file := filepath.Join(scratch, name+"-"+string(a))
-	args := slices.Concat([]string{verb, "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file}, flags, []string{source})
+	args := slices.Concat([]string{verb, "-buildvcs=false", "-trimpath", compilerFlags, "-ldflags=" + linkerFlags, "-o", file}, flags, []string{source})
 	cmd := exec.Command("go", args...)
 	cmd.Env = buildFor(a)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -87,8 +87,13 @@ func isStatic(path string) bool {
 	return !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// tags excludes parts of packages that ksnoop does not use, as in the Makefile.
-const tags = "urfave_cli_no_docs"
+// The flags of the Makefile: tags excludes parts of packages that ksnoop does not use, and
+// the others make it smaller, too.
+const (
+	tags          = "urfave_cli_no_docs"
+	compilerFlags = "-gcflags=fmt=-l"
+	linkerFlags   = "-s -w -funcalign=4"
+)
 
 // dependOnSources looks at every source file of the module. go test remembers
 // which files a test has looked at, and does not use its cached result when one of

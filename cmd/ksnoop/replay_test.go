@@ -159,7 +159,7 @@ func TestDamagedRecording(t *testing.T) {
 		{"nothing", nil, "it is empty: nothing was recorded, or its file system was full"},
 		{"other", []byte("#!/bin/sh and more text"), "it is not a recording of ksnoop record"},
 		{"magic cut", whole[:5], "it ends after 5 bytes, before its first block"},
-		{"version", append([]byte("ksnoop-record\x00\x00\x02"), whole[16:]...), "its format has version 2, and this ksnoop reads version 1: use a ksnoop of the same version as the one that recorded"},
+		{"version", append([]byte("ksnoop-record\x00\x00\x01"), whole[16:]...), "its format has version 1, and this ksnoop reads version 2: use a ksnoop of the same version as the one that recorded"},
 		{"no block", whole[:16], "the recording is damaged at byte 16, and cannot be read from there on: the file ends in the middle of a block"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

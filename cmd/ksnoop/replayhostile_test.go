@@ -9,10 +9,11 @@ import (
 	"io"
 	"math/rand/v2"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/recording"
@@ -20,33 +21,50 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// blockHeader is the number of bytes before what is stored of a block.
+const blockHeader = 20
+
 // blockStarts returns the offsets of the blocks of a recording.
 func blockStarts(file []byte) (all []int) {
-	for at := 16; at < len(file); at += 16 + int(binary.LittleEndian.Uint32(file[at+4:])) {
+	for at := 16; at < len(file); at += blockHeader + int(binary.LittleEndian.Uint32(file[at+4:])) {
 		all = append(all, at)
 	}
 	return all
 }
 
+var (
+	compressor, _   = zstd.NewWriter(nil)
+	decompressor, _ = zstd.NewReader(nil)
+)
+
+// A blockContent is what a block has: entries, and the words of their records.
+type blockContent struct{ entries, words []byte }
+
+func (c blockContent) clone() blockContent {
+	return blockContent{bytes.Clone(c.entries), bytes.Clone(c.words)}
+}
+
 // contentsOf returns the contents of the blocks of a recording, and joined makes a
 // recording of such, as docs/recording.md says.
-func contentsOf(t testing.TB, file []byte) (all [][]byte) {
+func contentsOf(t testing.TB, file []byte) (all []blockContent) {
 	for _, at := range blockStarts(file) {
-		size := int(binary.LittleEndian.Uint32(file[at+4:]))
-		content, err := s2.Decode(nil, file[at+16:][:size])
+		head, stored := file[at:][:blockHeader], file[at+blockHeader:]
+		content, err := decompressor.DecodeAll(stored[:binary.LittleEndian.Uint32(head[4:])], nil)
 		require.NoError(t, err)
-		require.Len(t, content, int(binary.LittleEndian.Uint32(file[at+8:])))
-		all = append(all, content)
+		require.Len(t, content, int(binary.LittleEndian.Uint32(head[8:])))
+		entries := binary.LittleEndian.Uint32(head[12:])
+		all = append(all, blockContent{content[:entries], content[entries:]})
 	}
 	return all
 }
 
-func joined(contents [][]byte) []byte {
-	file := []byte("ksnoop-record\x00\x00\x01")
-	for i, content := range contents {
-		stored := s2.Encode(nil, content)
+func joined(contents []blockContent) []byte {
+	file := []byte("ksnoop-record\x00\x00\x02")
+	for i, c := range contents {
+		stored := compressor.EncodeAll(slices.Concat(c.entries, c.words), nil)
 		head := binary.LittleEndian.AppendUint32(nil, uint32(len(stored)))
-		head = binary.LittleEndian.AppendUint32(head, uint32(len(content)))
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(c.entries)+len(c.words)))
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(c.entries)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(i))
 		sum := crc32.Checksum(append(head, stored...), crc32.MakeTable(crc32.Castagnoli))
 		file = binary.LittleEndian.AppendUint32(file, sum)
@@ -132,16 +150,20 @@ func TestMutatedRecordings(t *testing.T) {
 		run.record(t, &file, symbolTable(t))
 		contents := contentsOf(t, file.Bytes())
 		for range *mutants / len(runs) {
-			mutant := make([][]byte, len(contents))
+			mutant := make([]blockContent, len(contents))
 			for i := range contents {
-				mutant[i] = bytes.Clone(contents[i])
+				mutant[i] = contents[i].clone()
 			}
 			for range 1 + rnd.IntN(4) {
 				i := rnd.IntN(len(mutant))
 				if rnd.IntN(2) == 0 {
 					i = 0 // what decodes the others
 				}
-				mutate(mutant[i], rnd)
+				if m := mutant[i]; len(m.words) > 0 && rnd.IntN(4) == 0 {
+					mutate(m.words, rnd)
+				} else {
+					mutate(m.entries, rnd)
+				}
 			}
 			err := replayed(t, joined(mutant))
 			requireSentence(t, err)
@@ -179,10 +201,14 @@ func FuzzReplay(f *testing.F) {
 		var file bytes.Buffer
 		run.record(f, &file, symbolTable(f))
 		contents := contentsOf(f, file.Bytes())
-		f.Add(contents[0], bytes.Join(contents[1:], nil))
+		var all blockContent
+		for _, c := range contents[1:] {
+			all.entries, all.words = append(all.entries, c.entries...), append(all.words, c.words...)
+		}
+		f.Add(contents[0].entries, all.entries, all.words)
 	}
-	f.Fuzz(func(t *testing.T, head, items []byte) {
-		require.Error(t, replayed(t, joined([][]byte{head, items})))
+	f.Fuzz(func(t *testing.T, head, entries, words []byte) {
+		require.Error(t, replayed(t, joined([]blockContent{{head, nil}, {entries, words}})))
 	})
 }
 
@@ -207,9 +233,9 @@ func TestHostileMemory(t *testing.T) {
 		k = append(binary.AppendUvarint(k, uint64(size)), bytes.Repeat([]byte("x"), size)...)
 		return append(binary.AppendUvarint([]byte{container}, uint64(len(k))), k...)
 	}
-	huge, many := [][]byte{head}, [][]byte{head}
+	huge, many := []blockContent{head}, []blockContent{head}
 	for id := range 8 {
-		huge = append(huge, named(id, 31<<20))
+		huge = append(huge, blockContent{entries: named(id, 31<<20)})
 	}
 	const perBlock = 2000
 	for id := range 20 {
@@ -217,10 +243,10 @@ func TestHostileMemory(t *testing.T) {
 		for n := range perBlock {
 			block = append(block, named(id*perBlock+n, 4096)...)
 		}
-		many = append(many, block)
+		many = append(many, blockContent{entries: block})
 	}
 	for _, tc := range []struct {
-		contents [][]byte
+		contents []blockContent
 		want     string
 	}{
 		{huge, "the recording is damaged at byte %d, and cannot be read from there on: a text is longer than any that is recorded"},

@@ -22,6 +22,9 @@ type Reader struct {
 
 	blocks  blocks
 	content []byte // entries of the block that are not read yet
+	words   []byte // of its records
+	delta   delta
+	record  []byte
 	symbols symbols
 	ended   bool
 }
@@ -60,7 +63,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, fmt.Errorf("its format has version %d, and this ksnoop reads version %d: use a ksnoop of the same version as the one that recorded", head[last], magic[last])
 	}
 	f := &Reader{blocks: blocks{r: r, at: int64(len(magic))}}
-	if f.content, err = f.blocks.next(); err == io.EOF {
+	if f.content, f.words, err = f.blocks.next(); err == io.EOF {
 		err = errCut
 	}
 	if err != nil {
@@ -105,8 +108,12 @@ func (f *Reader) Next() (Item, error) {
 			return Item{}, f.rest()
 		}
 		if len(f.content) == 0 {
+			if len(f.words) > 0 {
+				return Item{}, f.damaged(errDelta)
+			}
 			var err error
-			if f.content, err = f.blocks.next(); err == io.EOF {
+			f.delta.reset()
+			if f.content, f.words, err = f.blocks.next(); err == io.EOF {
 				return Item{}, ErrNoEnd
 			} else if err != nil {
 				return Item{}, f.damaged(err)
@@ -147,7 +154,8 @@ func (f *Reader) item(k kind, content []byte) (item Item, err error) {
 	c := &codec{buf: content, reading: true}
 	switch k {
 	case recordEntry:
-		return Item{Record: content}, nil
+		f.record, f.words, err = f.delta.decode(f.record[:0], content, f.words)
+		return Item{Record: f.record}, err
 	case clockEntry:
 		item.Clock = &Clock{}
 		c.clock(item.Clock)

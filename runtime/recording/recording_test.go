@@ -228,13 +228,23 @@ func BenchmarkRecord(b *testing.B) {
 	require.NoError(b, err)
 	rec := make([]byte, 64)
 	copy(rec[compiler.HeaderComm:], "traffic")
+	order.PutUint64(rec[compiler.HeaderCall:], 0xffffc90000123450)
 	n := uint64(0)
+	rnd := rand.New(rand.NewPCG(1, 1))
+	var step [1 << 16]uint64
+	for i := range step {
+		step[i] = 1000 + rnd.Uint64N(500)
+	}
 	b.ReportAllocs()
+	i := 0
 	for b.Loop() {
-		n += 1000
+		n += step[i%len(step)]
+		i++
+		order.PutUint32(rec[56:], uint32(n>>4)&0xfff)
 		binary.LittleEndian.PutUint64(rec[compiler.HeaderTime:], n)
-		binary.LittleEndian.PutUint64(rec[compiler.HeaderCall:], 0xffffc90000000000+n&0xffff)
-		require.NoError(b, w.Record(rec))
+		if err := w.Record(rec); err != nil {
+			b.Fatal(err)
+		}
 	}
 	require.NoError(b, w.End(runtime.SessionCounts{Events: []runtime.Counts{{EventType: ev}}}))
 	b.ReportMetric(float64(to)/float64(b.N), "bytes/record")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	goruntime "runtime"
+	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -29,10 +30,11 @@ type Writer struct {
 	w       io.Writer
 	unit    *compiler.Unit
 	names   *names // nil if addresses have no names
-	number  uint32 // of the next block
 	size    int64
 	content []byte // entries of the next block
-	stored  []byte
+	words   []byte // of its records
+	delta   delta
+	blocks  blockWriter
 }
 
 // NewWriter begins a recording of a unit's records. symbols names the addresses in
@@ -45,7 +47,7 @@ func NewWriter(w io.Writer, unit *compiler.Unit, from Origin, symbols kallsyms.F
 	if err != nil {
 		return nil, err
 	}
-	r := &Writer{w: w, unit: unit}
+	r := &Writer{w: w, unit: unit, blocks: blockWriter{compress: newCompressor()}}
 	if symbols != nil {
 		r.names = newNames(symbols, from.Arch)
 		r.names.places(unit)
@@ -83,18 +85,23 @@ func (r *Writer) add(k kind, content []byte) {
 
 // Record adds a record as a program of the unit wrote it.
 func (r *Writer) Record(rec []byte) error {
-	if r.names != nil && len(rec) > compiler.HeaderSize {
-		r.names.in(rec[compiler.HeaderSize:])
+	if len(rec) < compiler.HeaderSize {
+		return fmt.Errorf("write the recording: a record has %d bytes, fewer than every record has", len(rec))
 	}
-	r.add(recordEntry, rec)
-	if len(r.content) < block {
-		return nil
+	r.names.in(rec[compiler.HeaderSize:])
+	at := len(r.content)
+	r.content, r.words = r.delta.encode(append(r.content, byte(recordEntry), 0), r.words, rec)
+	if n := len(r.content) - at - 2; n < 1<<7 {
+		r.content[at+1] = byte(n)
+	} else {
+		number := binary.AppendUvarint(nil, uint64(n))
+		r.content = slices.Replace(r.content, at+1, at+2, number...)
 	}
-	return r.Flush()
+	return r.flushFull()
 }
 
 func (r *Writer) flushFull() error {
-	if len(r.content) < block {
+	if len(r.content)+len(r.words) < block && r.delta.kept < mostKept {
 		return nil
 	}
 	return r.Flush()
@@ -172,7 +179,7 @@ func (r *Writer) entry(k kind, c *codec) error {
 	if c.err != nil {
 		return fmt.Errorf("write the recording: %w", c.err)
 	}
-	if len(r.content)+len(c.buf) > mostEntry {
+	if len(r.content)+len(r.words)+len(c.buf) > mostEntry {
 		if err := r.Flush(); err != nil {
 			return err
 		}
@@ -189,16 +196,18 @@ func (r *Writer) Flush() error {
 	if len(r.content) == 0 {
 		return nil
 	}
-	if r.names != nil && len(r.names.lines) > 0 && r.number > 0 {
+	if r.names != nil && len(r.names.lines) > 0 && r.blocks.number > 0 {
 		entries := r.content
 		r.content = nil
 		r.add(symbolsEntry, r.names.lines)
 		r.content = append(r.content, entries...)
 		r.names.lines = r.names.lines[:0]
 	}
-	r.stored = appendBlock(r.stored[:0], r.number, r.content)
-	r.content = r.content[:0]
-	r.number++
-	r.size += int64(len(r.stored))
-	return writeAll(r.w, r.stored)
+	entries := len(r.content)
+	r.content = append(r.content, r.words...)
+	b := r.blocks.of(r.content, entries)
+	r.content, r.words = r.content[:0], r.words[:0]
+	r.delta.reset()
+	r.size += int64(len(b))
+	return writeAll(r.w, b)
 }
