@@ -15,10 +15,10 @@ import (
 // What is stored of words is apart from the rest. That is mostly the same for each record, and the
 // words mostly are not, so that the compressor has little to do with either.
 type delta struct {
-	before map[deltaKey][]uint64 // the words of the last records; 0 at first
-	last   []uint64              // those that were used last
-	key    deltaKey              // of these
-	kept   int                   // bytes of memory for all
+	bases map[deltaKey]*base
+	last  *base    // the one that was used last
+	key   deltaKey // of it
+	kept  int      // bytes of memory for all
 }
 
 // A deltaKey is the event of a record, and its size in bytes.
@@ -27,13 +27,24 @@ type deltaKey struct {
 	size  int
 }
 
+// A base is what the next record with a key differs from.
+type base struct {
+	head     [headRoom]byte // with which its entry begins
+	headSize int
+	groups   int
+	words    []uint64 // of the record before; 0 at first
+}
+
 const (
-	wordSize = 8
-	keyCost  = 128 // bytes of memory for a key without words, about
+	wordSize   = 8
+	groupWords = 4 // a byte of an entry says how so many are stored, the first one by its lowest bits
+	groupSize  = groupWords * wordSize
+	headRoom   = 16  // for the kind of an entry and three numbers that are never large
+	baseCost   = 256 // bytes of memory without the words, about
 )
 
-// mostKept is how many bytes of memory the last records may take before a block is
-// written. A reader accepts mostBlock of them.
+// mostKept is how many bytes of memory the bases may take before a block is written. A
+// reader accepts mostBlock of them.
 const mostKept = 1 << 20
 
 // How a word is stored: two bits say so.
@@ -47,82 +58,115 @@ const (
 // wordStored has the number of bytes that are stored.
 var wordStored = [...]int{wordSame: 0, wordLow2: 2, wordLow4: 4, wordAll: wordSize}
 
-const (
-	wordsInByte = 4  // so many are described by a byte, the first one by its lowest bits
-	wordsAtOnce = 32 // and by 8 bytes
-)
+func (d *delta) reset() { *d = delta{bases: d.bases}; clear(d.bases) }
 
-func (d *delta) reset() {
-	clear(d.before)
-	d.last, d.kept = nil, 0
-}
-
-// of returns the words of the last record with a key.
-func (d *delta) of(k deltaKey) []uint64 {
+// of returns the base for records with a key.
+func (d *delta) of(k deltaKey) *base {
 	if d.last == nil || k != d.key {
 		d.last, d.key = d.find(k), k
 	}
 	return d.last
 }
 
-func (d *delta) find(k deltaKey) []uint64 {
-	if d.before == nil {
-		d.before = map[deltaKey][]uint64{}
+func (d *delta) find(k deltaKey) *base {
+	if d.bases == nil {
+		d.bases = map[deltaKey]*base{}
 	}
-	b := d.before[k]
+	b := d.bases[k]
 	if b == nil {
-		b = make([]uint64, k.size/wordSize)
-		d.before[k] = b
-		d.kept += k.size + keyCost
+		b = &base{words: make([]uint64, k.size/wordSize)}
+		b.groups = (len(b.words) + groupWords - 1) / groupWords
+		entry := binary.AppendUvarint(nil, uint64(k.event))
+		entry = binary.AppendUvarint(entry, uint64(k.size))
+		head := binary.AppendUvarint([]byte{byte(recordEntry)}, uint64(len(entry)+b.groups))
+		b.headSize = copy(b.head[:], append(head, entry...))
+		d.bases[k] = b
+		d.kept += k.size + baseCost
 	}
 	return b
 }
 
-// encode appends the event and the size of a record to dst, and how its words are stored. It
-// appends what is stored to words, and the bytes after the last whole word.
-func (d *delta) encode(dst, words, record []byte) (entry, stored []byte) {
-	k := deltaKey{order.Uint32(record), len(record)}
-	dst = binary.AppendUvarint(dst, uint64(k.event))
-	dst = binary.AppendUvarint(dst, uint64(k.size))
-	before, n := d.of(k), len(words)
-	words = slices.Grow(words, k.size)
-	words = words[:cap(words)]
-	for at := 0; at < len(before); at += wordsAtOnce {
-		part := before[at:min(at+wordsAtOnce, len(before))]
-		how, stored := store(words[n:], part, record[at*wordSize:])
-		n += stored
-		dst = order.AppendUint64(dst, how)[:len(dst)+(len(part)+wordsInByte-1)/wordsInByte]
+// group returns the first word of a group: the last one has whole words, too, some of which
+// are those of the one before.
+func (b *base) group(i int) int { return min(i*groupWords, len(b.words)-groupWords) }
+
+// encode adds the entry of a record to the next block: its event, its size, and how its words are stored.
+// It adds what is stored of words, and the bytes after the last one. It reports whether anything but the
+// header differs from the record before; of a record with one more word, also if comm does.
+func (r *Writer) encode(record []byte) (differs bool) {
+	b := r.delta.of(deltaKey{order.Uint32(record), len(record)})
+	if need := headRoom + b.groups + wordSize; cap(r.content)-len(r.content) < need {
+		r.content = slices.Grow(r.content, need)
 	}
-	return dst, append(words[:n], record[len(before)*wordSize:]...)
+	if need := len(record) + len(room{}); cap(r.words)-len(r.words) < need {
+		r.words = slices.Grow(r.words, need)
+	}
+	entry := r.content[len(r.content):cap(r.content)]
+	words, w := r.words[:cap(r.words)], len(r.words)
+	*(*[headRoom]byte)(entry) = b.head
+	at := b.headSize
+	for g := 0; g < b.groups; g += groupsAtOnce {
+		how, size := b.store((*room)(words[w:w+len(room{}):w+len(room{})]), record, g, min(g+groupsAtOnce, b.groups))
+		order.PutUint64(entry[at+g:at+g+wordSize:at+g+wordSize], how)
+		w += size
+		if g == 0 {
+			how >>= 2 * compiler.HeaderSize / wordSize
+		}
+		if how != 0 {
+			differs = true
+		}
+	}
+	r.content, r.words = r.content[:len(r.content)+at+b.groups], r.words[:w]
+	if len(record)%wordSize > 0 {
+		r.words = append(r.words, record[len(b.words)*wordSize:]...)
+		return true
+	}
+	return differs
 }
 
-// store stores as many words of a record as there are before, at most wordsAtOnce, and
-// replaces these. It returns how, and the number of bytes that are stored.
-func store(dst []byte, before []uint64, record []byte) (how uint64, n int) {
-	for i, was := range before {
-		at := i * wordSize
-		word := order.Uint64(record[at : at+wordSize : at+wordSize]) // with a capacity it is 6 instructions, without it 13
-		x := word ^ was
-		if x == 0 {
+// groupsAtOnce is the number of groups that store stores at most, and a room has room
+// for what is stored of them.
+const groupsAtOnce = 8
+
+type room [groupsAtOnce*groupSize + wordSize]byte
+
+// store stores groups of a record in place of those before. It returns how each word is stored, and the
+// number of bytes that are stored.
+func (b *base) store(dst *room, record []byte, from, to int) (how uint64, n int) {
+	words := b.words
+	for i := from; i < to; i++ {
+		g := min(i*groupWords, len(words)-groupWords)
+		was, now := (*[groupWords]uint64)(words[g:g+groupWords:g+groupWords]), (*[groupSize]byte)(record[g*wordSize:g*wordSize+groupSize:g*wordSize+groupSize])
+		w0, w1, w2, w3 := order.Uint64(now[0:]), order.Uint64(now[8:]), order.Uint64(now[16:]), order.Uint64(now[24:])
+		if (w0^was[0])|(w1^was[1])|(w2^was[2])|(w3^was[3]) == 0 {
 			continue
 		}
-		before[i] = word
-		switch bit := uint(2*i) % 64; {
-		case x < 1<<16:
-			how |= wordLow2 << bit
-			order.PutUint16(dst[n:n+2:n+2], uint16(x))
-			n += 2
-		case x < 1<<32:
-			how |= wordLow4 << bit
-			order.PutUint32(dst[n:], uint32(x))
-			n += 4
-		default:
-			how |= wordAll << bit
-			order.PutUint64(dst[n:], word)
-			n += wordSize
-		}
+		var h0, h1, h2, h3 uint64
+		h0, n = storeWord(dst, n, w0, was[0])
+		h1, n = storeWord(dst, n, w1, was[1])
+		h2, n = storeWord(dst, n, w2, was[2])
+		h3, n = storeWord(dst, n, w3, was[3])
+		*was = [groupWords]uint64{w0, w1, w2, w3}
+		how |= (h0 | h1<<2 | h2<<4 | h3<<6) << (uint(i) * 8 % 64)
 	}
 	return how, n
+}
+
+func storeWord(dst *room, at int, word, was uint64) (how uint64, to int) {
+	x := word ^ was
+	if x == 0 {
+		return wordSame, at
+	}
+	place := dst[at&(len(dst)-wordSize-1):]
+	order.PutUint64(place, x)
+	switch {
+	case x < 1<<16:
+		return wordLow2, at + 2
+	case x < 1<<32:
+		return wordLow4, at + 4
+	}
+	order.PutUint64(place, word)
+	return wordAll, at + wordSize
 }
 
 var errDelta = errors.New("a record of a block cannot be decoded")
@@ -133,35 +177,33 @@ func (d *delta) decode(dst, entry, words []byte) (record, rest []byte, err error
 	var k deltaKey
 	number(c, &k.event)
 	number(c, &k.size)
-	hows, whole := c.buf, k.size/wordSize
-	if c.err != nil || k.size < compiler.HeaderSize || k.size > mostRecord || len(hows) != (whole+wordsInByte-1)/wordsInByte {
+	hows := c.buf
+	if c.err != nil || k.size < compiler.HeaderSize || k.size > mostRecord || len(hows) != (k.size/wordSize+groupWords-1)/groupWords {
 		return nil, nil, errDelta
 	}
-	before := d.of(k)
+	b := d.of(k)
 	if d.kept > mostBlock {
 		return nil, nil, errDelta
 	}
-	for i := range hows {
-		how := hows[i]
-		for at := i * wordsInByte; at < min(whole, (i+1)*wordsInByte); at++ {
+	for i, how := range hows {
+		for j := range groupWords {
 			n := wordStored[how%4]
 			if n > len(words) {
 				return nil, nil, errDelta
 			}
-			switch how % 4 {
+			switch word := &b.words[b.group(i)+j]; how % 4 {
 			case wordLow2:
-				before[at] ^= uint64(order.Uint16(words))
+				*word ^= uint64(order.Uint16(words))
 			case wordLow4:
-				before[at] ^= uint64(order.Uint32(words))
+				*word ^= uint64(order.Uint32(words))
 			case wordAll:
-				before[at] = order.Uint64(words)
+				*word = order.Uint64(words)
 			}
-			dst = order.AppendUint64(dst, before[at])
 			how, words = how/4, words[n:]
 		}
-		if how != 0 {
-			return nil, nil, errDelta
-		}
+	}
+	for _, word := range b.words {
+		dst = order.AppendUint64(dst, word)
 	}
 	n := k.size % wordSize
 	if n > len(words) {

@@ -26,25 +26,50 @@ func randomRecord(random *rand.Rand) []byte {
 	return record
 }
 
+// encoded returns the entry of a record of a new block, and the words.
+func encoded(t testing.TB, record []byte) (entry, words []byte) {
+	var w Writer
+	w.encode(record)
+	return entryOf(t, w.content), w.words
+}
+
+// entryOf returns what the only entry of a block contains, which is a record.
+func entryOf(t testing.TB, entries []byte) []byte {
+	k, content, err := (&Reader{content: entries}).entry()
+	require.NoError(t, err)
+	require.Equal(t, recordEntry, k)
+	return content
+}
+
 // TestDelta checks that records of blocks are what they were after they were encoded,
 // compressed and decoded.
 func TestDelta(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	var write, read delta
+	var write Writer
+	var read delta
 	var d decompressor
 	compress := newCompressor()
 	for range 500 {
+		before := map[deltaKey][]byte{}
 		var records, entries [][]byte
-		var words []byte
 		for range random.IntN(60) {
 			record := randomRecord(random)
-			var entry []byte
-			entry, words = write.encode(nil, words, record)
-			records, entries = append(records, record), append(entries, entry)
+			key := deltaKey{order.Uint32(record), len(record)}
+			last := before[key]
+			if last == nil {
+				last = make([]byte, len(record))
+			}
+			differs := len(record)%wordSize > 0 || !bytes.Equal(last[compiler.HeaderSize:], record[compiler.HeaderSize:])
+			before[key] = record
+			write.content = nil
+			if got := write.encode(record); len(record) >= compiler.HeaderSize+2*wordSize || differs {
+				require.Equal(t, differs, got)
+			}
+			records, entries = append(records, record), append(entries, entryOf(t, write.content))
 		}
-		stored, err := d.decompress(compress(words, nil), len(words))
+		stored, err := d.decompress(compress(write.words, nil), len(write.words))
 		require.NoError(t, err)
-		require.Equal(t, string(words), string(stored))
+		require.Equal(t, string(write.words), string(stored))
 		for i, entry := range entries {
 			var got []byte
 			got, stored, err = read.decode(nil, entry, stored)
@@ -52,7 +77,8 @@ func TestDelta(t *testing.T) {
 			require.Equal(t, records[i], got)
 		}
 		require.Empty(t, stored)
-		write.reset()
+		write.words = write.words[:0]
+		write.delta.reset()
 		read.reset()
 	}
 }
@@ -67,34 +93,38 @@ func TestDeltaOfOne(t *testing.T) {
 	copy(record[72:], "ab")                             // no whole word
 	const head = "\xc8\x01\x4a"                         // 200, and 74 bytes
 	zero := "\xc8\x00" + "\x9a\x78\x56\x34\x12\x00\x00" // of the event, and of the time
-	var d delta
-	entry, words := d.encode(nil, nil, record)
-	require.Equal(t, head+"\x31\x42\x00", string(entry))
-	require.Equal(t, zero+"\x00"+"cat\x00"+"\xff\xff"+"ab", string(words))
+	var w Writer
+	encode := func() (entry, words string) {
+		w.content, w.words = nil, nil
+		w.encode(record)
+		return string(w.content), string(w.words)
+	}
+	entry, words := encode()
+	require.Equal(t, "\x02\x06"+head+"\x31\x42\x00", entry)
+	require.Equal(t, zero+"\x00"+"cat\x00"+"\xff\xff"+"ab", words)
 
 	order.PutUint64(record[16:], 0x123456789b)
-	entry, words = d.encode(nil, nil, record)
-	require.Equal(t, head+"\x10\x00\x00", string(entry))
-	require.Equal(t, "\x01\x00"+"ab", string(words))
+	entry, words = encode()
+	require.Equal(t, "\x02\x06"+head+"\x10\x00\x00", entry)
+	require.Equal(t, "\x01\x00"+"ab", words)
 
 	record[0]++ // another event
-	entry, _ = d.encode(nil, nil, record)
-	require.Equal(t, "\xc9\x01\x4a"+"\x31\x42\x00", string(entry))
+	entry, _ = encode()
+	require.Equal(t, "\x02\x06\xc9\x01\x4a"+"\x31\x42\x00", entry)
 }
 
 // TestDeltaRefuses checks that what encode does not append is refused.
 func TestDeltaRefuses(t *testing.T) {
 	record := bytes.Repeat([]byte("0123456789abcdef"), 6)
-	entry, words := new(delta).encode(nil, nil, record)
-	head := entry[:len(entry)-len(record)/8/wordsInByte]
+	entry, words := encoded(t, record)
+	head := entry[:len(entry)-len(record)/groupSize]
 	size := func(n uint64) []byte { return binary.AppendUvarint(bytes.Clone(entry[:len(head)-1]), n) }
 	for name, tc := range map[string]struct{ entry, words []byte }{
 		"no size":        {entry[:len(head)-1], words},
 		"short":          {append(size(compiler.HeaderSize-1), 0, 0), words},
-		"long":           {append(size(mostRecord+1), make([]byte, mostRecord/wordSize/wordsInByte+1)...), nil},
+		"long":           {append(size(mostRecord+1), make([]byte, mostRecord/groupSize+1)...), nil},
 		"few hows":       {entry[:len(entry)-1], words},
 		"many hows":      {append(bytes.Clone(entry), 0), words},
-		"no word":        {append(size(compiler.HeaderSize), 0, 1<<4), words},
 		"words missing":  {entry, words[:len(words)-1]},
 		"bytes missing":  {append(size(compiler.HeaderSize+1), 0, 0), nil},
 		"another number": {append(binary.AppendUvarint(nil, 1<<32), head[len(head)-1]), words},
@@ -104,7 +134,7 @@ func TestDeltaRefuses(t *testing.T) {
 	}
 	var d delta
 	for i := range mostBlock/mostRecord + 1 {
-		_, _, err := d.decode(nil, append(binary.AppendUvarint([]byte{byte(i)}, mostRecord), make([]byte, mostRecord/wordSize/wordsInByte)...), nil)
+		_, _, err := d.decode(nil, append(binary.AppendUvarint([]byte{byte(i)}, mostRecord), make([]byte, mostRecord/groupSize)...), nil)
 		require.Equal(t, i >= mostBlock/mostRecord-1, err != nil, "the records of a block take at most %d bytes", mostBlock)
 	}
 }
@@ -113,19 +143,21 @@ func TestDeltaRefuses(t *testing.T) {
 func FuzzDelta(f *testing.F) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 20 {
-		entry, words := new(delta).encode(nil, nil, randomRecord(random))
+		entry, words := encoded(f, randomRecord(random))
 		f.Add(entry, words)
 	}
 	f.Fuzz(func(t *testing.T, entry, words []byte) {
-		var read, write, again delta
+		var read, again delta
+		var write Writer
 		for range 2 {
 			record, _, err := read.decode(nil, entry, words)
 			if err != nil {
 				require.ErrorIs(t, err, errDelta)
 				return
 			}
-			encoded, stored := write.encode(nil, nil, record)
-			got, rest, err := again.decode(nil, encoded, stored)
+			write.content, write.words = nil, nil
+			write.encode(record)
+			got, rest, err := again.decode(nil, entryOf(t, write.content), write.words)
 			require.NoError(t, err)
 			require.Empty(t, rest)
 			require.Equal(t, record, got)

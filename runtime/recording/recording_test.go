@@ -240,7 +240,6 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		n += step[i%len(step)]
 		i++
-		order.PutUint32(rec[56:], uint32(n>>4)&0xfff)
 		binary.LittleEndian.PutUint64(rec[compiler.HeaderTime:], n)
 		if err := w.Record(rec); err != nil {
 			b.Fatal(err)

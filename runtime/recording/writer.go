@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	goruntime "runtime"
-	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -88,14 +87,8 @@ func (r *Writer) Record(rec []byte) error {
 	if len(rec) < compiler.HeaderSize {
 		return fmt.Errorf("write the recording: a record has %d bytes, fewer than every record has", len(rec))
 	}
-	r.names.in(rec[compiler.HeaderSize:])
-	at := len(r.content)
-	r.content, r.words = r.delta.encode(append(r.content, byte(recordEntry), 0), r.words, rec)
-	if n := len(r.content) - at - 2; n < 1<<7 {
-		r.content[at+1] = byte(n)
-	} else {
-		number := binary.AppendUvarint(nil, uint64(n))
-		r.content = slices.Replace(r.content, at+1, at+2, number...)
+	if r.encode(rec) {
+		r.names.in(rec[compiler.HeaderSize:])
 	}
 	return r.flushFull()
 }
