@@ -18,7 +18,9 @@ type delta struct {
 	bases map[deltaKey]*base
 	last  *base    // the one that was used last
 	key   deltaKey // of it
-	kept  int      // bytes of memory for all
+	block uint     // counts blocks
+	used  int      // bytes of memory for the bases of this block
+	kept  int      // the same for all bases
 }
 
 // A deltaKey is the event of a record, and its size in bytes.
@@ -32,6 +34,7 @@ type base struct {
 	head     [headRoom]byte // with which its entry begins
 	headSize int
 	groups   int
+	block    uint     // in which words are valid
 	words    []uint64 // of the record before; 0 at first
 }
 
@@ -43,9 +46,9 @@ const (
 	baseCost   = 256 // bytes of memory without the words, about
 )
 
-// mostKept is how many bytes of memory the bases may take before a block is written. A
-// reader accepts mostBlock of them.
-const mostKept = 1 << 20
+// mostKept is the size of bases in bytes with which a block is written, or from which on those
+// of a block are forgotten after it. A reader accepts mostBlock for a block.
+const mostKept = 4 << 20
 
 // How a word is stored: two bits say so.
 const (
@@ -58,7 +61,15 @@ const (
 // wordStored has the number of bytes that are stored.
 var wordStored = [...]int{wordSame: 0, wordLow2: 2, wordLow4: 4, wordAll: wordSize}
 
-func (d *delta) reset() { *d = delta{bases: d.bases}; clear(d.bases) }
+// nextBlock begins a block, in which records differ from 0 again.
+func (d *delta) nextBlock() {
+	d.last, d.used = nil, 0
+	d.block++
+	if d.kept >= mostKept {
+		clear(d.bases)
+		d.kept = 0
+	}
+}
 
 // of returns the base for records with a key.
 func (d *delta) of(k deltaKey) *base {
@@ -73,18 +84,32 @@ func (d *delta) find(k deltaKey) *base {
 		d.bases = map[deltaKey]*base{}
 	}
 	b := d.bases[k]
+	if b != nil && b.block == d.block {
+		return b
+	}
 	if b == nil {
-		b = &base{words: make([]uint64, k.size/wordSize)}
-		b.groups = (len(b.words) + groupWords - 1) / groupWords
-		entry := binary.AppendUvarint(nil, uint64(k.event))
-		entry = binary.AppendUvarint(entry, uint64(k.size))
-		head := binary.AppendUvarint([]byte{byte(recordEntry)}, uint64(len(entry)+b.groups))
-		b.headSize = copy(b.head[:], append(head, entry...))
+		b = newBase(k)
 		d.bases[k] = b
 		d.kept += k.size + baseCost
 	}
+	clear(b.words)
+	b.block = d.block
+	d.used += k.size + baseCost
 	return b
 }
+
+func newBase(k deltaKey) *base {
+	b := &base{words: make([]uint64, k.size/wordSize)}
+	b.groups = groupsOf(k.size)
+	entry := binary.AppendUvarint(nil, uint64(k.event))
+	entry = binary.AppendUvarint(entry, uint64(k.size))
+	head := binary.AppendUvarint([]byte{byte(recordEntry)}, uint64(len(entry)+b.groups))
+	b.headSize = copy(b.head[:], append(head, entry...))
+	return b
+}
+
+// groupsOf returns the number of groups of a record with so many bytes.
+func groupsOf(size int) int { return (size/wordSize + groupWords - 1) / groupWords }
 
 // group returns the first word of a group: the last one has whole words, too, some of which
 // are those of the one before.
@@ -178,11 +203,11 @@ func (d *delta) decode(dst, entry, words []byte) (record, rest []byte, err error
 	number(c, &k.event)
 	number(c, &k.size)
 	hows := c.buf
-	if c.err != nil || k.size < compiler.HeaderSize || k.size > mostRecord || len(hows) != (k.size/wordSize+groupWords-1)/groupWords {
+	if c.err != nil || k.size < compiler.HeaderSize || k.size > mostRecord || len(hows) != groupsOf(k.size) {
 		return nil, nil, errDelta
 	}
 	b := d.of(k)
-	if d.kept > mostBlock {
+	if d.used > mostBlock {
 		return nil, nil, errDelta
 	}
 	for i, how := range hows {

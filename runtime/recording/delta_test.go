@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/stretchr/testify/require"
 )
 
@@ -78,8 +79,8 @@ func TestDelta(t *testing.T) {
 		}
 		require.Empty(t, stored)
 		write.words = write.words[:0]
-		write.delta.reset()
-		read.reset()
+		write.delta.nextBlock()
+		read.nextBlock()
 	}
 }
 
@@ -181,4 +182,32 @@ func TestDecompress(t *testing.T) {
 	got, err := d.decompress(frame, len(content))
 	require.NoError(t, err)
 	require.Equal(t, content, got)
+}
+
+// TestBlocksOfManyKeys checks that records of many sizes take bounded memory, of the writer
+// and of the reader: blocks end early.
+func TestBlocksOfManyKeys(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file, &compiler.Unit{}, Origin{}, nil)
+	require.NoError(t, err)
+	const sizes = 40
+	for range 2 {
+		for i := range sizes {
+			require.NoError(t, w.Record(make([]byte, mostKept/8+8*i)))
+			require.LessOrEqual(t, w.delta.kept, 2*mostKept)
+		}
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{}))
+	require.Greater(t, w.blocks.number, uint32(2*sizes/8))
+	r, err := NewReader(&file)
+	require.NoError(t, err)
+	for i := range 2 * sizes {
+		item, err := r.Next()
+		require.NoError(t, err)
+		require.Len(t, item.Record, mostKept/8+8*(i%sizes))
+		require.LessOrEqual(t, r.delta.kept, 2*mostKept)
+	}
+	item, err := r.Next()
+	require.NoError(t, err)
+	require.NotNil(t, item.End)
 }

@@ -112,7 +112,7 @@ func (f *Reader) Next() (Item, error) {
 				return Item{}, f.damaged(errDelta)
 			}
 			var err error
-			f.delta.reset()
+			f.delta.nextBlock()
 			if f.content, f.words, err = f.blocks.next(); err == io.EOF {
 				return Item{}, ErrNoEnd
 			} else if err != nil {

@@ -84,17 +84,15 @@ func (r *Writer) add(k kind, content []byte) {
 
 // Record adds a record as a program of the unit wrote it.
 func (r *Writer) Record(rec []byte) error {
-	if len(rec) < compiler.HeaderSize {
-		return fmt.Errorf("write the recording: a record has %d bytes, fewer than every record has", len(rec))
-	}
-	if r.encode(rec) {
+	if r.encode(rec) { // otherwise the addresses are those of another record
+
 		r.names.in(rec[compiler.HeaderSize:])
 	}
 	return r.flushFull()
 }
 
 func (r *Writer) flushFull() error {
-	if len(r.content)+len(r.words) < block && r.delta.kept < mostKept {
+	if len(r.content)+len(r.words) < block && r.delta.used < mostKept {
 		return nil
 	}
 	return r.Flush()
@@ -200,7 +198,7 @@ func (r *Writer) Flush() error {
 	r.content = append(r.content, r.words...)
 	b := r.blocks.of(r.content, entries)
 	r.content, r.words = r.content[:0], r.words[:0]
-	r.delta.reset()
+	r.delta.nextBlock()
 	r.size += int64(len(b))
 	return writeAll(r.w, b)
 }
