@@ -84,8 +84,7 @@ func (r *Writer) add(k kind, content []byte) {
 
 // Record adds a record as a program of the unit wrote it.
 func (r *Writer) Record(rec []byte) error {
-	if r.encode(rec) { // otherwise the addresses are those of another record
-
+	if r.encode(rec) { // or else the addresses are those of another record
 		r.names.in(rec[compiler.HeaderSize:])
 	}
 	return r.flushFull()
