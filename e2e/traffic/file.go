@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -33,6 +34,22 @@ func write(o *options) error {
 	}
 	buf := make([]byte, o.size)
 	return o.repeat(func() error {
+		_, err := unix.Write(fd, buf)
+		return err
+	})
+}
+
+// letters calls vfs_write with a count of size, and with other letters each time.
+func letters(o *options) error {
+	fd, err := unix.Open("/dev/null", unix.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	buf, random := make([]byte, o.size), rand.New(rand.NewPCG(1, 1))
+	return o.repeat(func() error {
+		for i := range buf {
+			buf[i] = 'A' + byte(random.IntN(26))
+		}
 		_, err := unix.Write(fd, buf)
 		return err
 	})

@@ -40,6 +40,7 @@ var kinds = map[string]func(*options) error{
 	"inherited": inherited,
 	"interrupt": interrupt,
 	"killed":    killed,
+	"letters":   letters,
 	"open":      open,
 	"poll":      poll,
 	"read":      read,
