@@ -22,11 +22,11 @@ import (
 )
 
 // blockHeader is the number of bytes before what is stored of a block.
-const blockHeader = 20
+const blockHeader = 24
 
 // blockStarts returns the offsets of the blocks of a recording.
 func blockStarts(file []byte) (all []int) {
-	for at := 16; at < len(file); at += blockHeader + int(binary.LittleEndian.Uint32(file[at+4:])) {
+	for at := 16; at < len(file); at += blockHeader + int(binary.LittleEndian.Uint32(file[at+8:])) {
 		all = append(all, at)
 	}
 	return all
@@ -49,25 +49,28 @@ func (c blockContent) clone() blockContent {
 func contentsOf(t testing.TB, file []byte) (all []blockContent) {
 	for _, at := range blockStarts(file) {
 		head, stored := file[at:][:blockHeader], file[at+blockHeader:]
-		content, err := decompressor.DecodeAll(stored[:binary.LittleEndian.Uint32(head[4:])], nil)
+		content, err := decompressor.DecodeAll(stored[:binary.LittleEndian.Uint32(head[8:])], nil)
 		require.NoError(t, err)
-		require.Len(t, content, int(binary.LittleEndian.Uint32(head[8:])))
-		entries := binary.LittleEndian.Uint32(head[12:])
+		require.Len(t, content, int(binary.LittleEndian.Uint32(head[12:])))
+		entries := binary.LittleEndian.Uint32(head[16:])
 		all = append(all, blockContent{content[:entries], content[entries:]})
 	}
 	return all
 }
 
 func joined(contents []blockContent) []byte {
-	file := []byte("ksnoop-record\x00\x00\x02")
+	file, first := []byte("ksnoop-record\x00\x00\x02"), uint32(0)
 	for i, c := range contents {
 		stored := compressor.EncodeAll(slices.Concat(c.entries, c.words), nil)
 		head := binary.LittleEndian.AppendUint32(nil, uint32(len(stored)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(c.entries)+len(c.words)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(len(c.entries)))
 		head = binary.LittleEndian.AppendUint32(head, uint32(i))
-		sum := crc32.Checksum(append(head, stored...), crc32.MakeTable(crc32.Castagnoli))
-		file = binary.LittleEndian.AppendUint32(file, sum)
+		sum := crc32.Update(first, crc32.MakeTable(crc32.Castagnoli), append(head, stored...))
+		if i == 0 {
+			first = sum
+		}
+		file = binary.LittleEndian.AppendUint32(append(file, "\x8bksb"...), sum)
 		file = append(append(file, head...), stored...)
 	}
 	return file

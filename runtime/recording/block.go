@@ -1,10 +1,12 @@
 package recording
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // Magic begins every recording. After it comes the version of the format, which changes
@@ -13,14 +15,19 @@ const Magic = "ksnoop-record\x00\x00"
 
 const magic = Magic + "\x02"
 
-// A block has a header of five numbers of 4 bytes, then what is stored: the
+// A block has a header of six numbers of 4 bytes, then what is stored: a mark, the
 // checksum of all that follows in the block, the number of bytes that are stored, how
 // many they are when they are not compressed, how many of these are entries, before the words of
 // their records, and the number of the block.
 const (
-	blockHeader = 20
-	checksum    = 4 // bytes of it
+	blockHeader = 24
+	checked     = 8 // bytes before what the checksum is of
 )
+
+// mark is how each block begins, so that those after a damaged one are found. The checksums of
+// all but the first go on from that of the first, so that the blocks of another recording are
+// not taken for some of this one.
+const mark = "\x8bksb"
 
 // mostBlock is the largest size of a block in bytes that is accepted, stored or not.
 const mostBlock = 32 << 20
@@ -31,18 +38,23 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type blockWriter struct {
 	compress func(content, dst []byte) []byte
 	number   uint32 // of the next block
+	first    uint32 // checksum of the first one
 	block    []byte
 }
 
 // of returns a block with a content, which begins with so many bytes of entries. It is valid
 // until the next call.
 func (w *blockWriter) of(content []byte, entries int) []byte {
-	block := w.compress(content, append(w.block[:0], make([]byte, blockHeader)...))
-	order.PutUint32(block[4:], uint32(len(block)-blockHeader))
-	order.PutUint32(block[8:], uint32(len(content)))
-	order.PutUint32(block[12:], uint32(entries))
-	order.PutUint32(block[16:], w.number)
-	order.PutUint32(block, crc32.Checksum(block[checksum:], castagnoli))
+	block := w.compress(content, append(append(w.block[:0], mark...), make([]byte, blockHeader-len(mark))...))
+	order.PutUint32(block[8:], uint32(len(block)-blockHeader))
+	order.PutUint32(block[12:], uint32(len(content)))
+	order.PutUint32(block[16:], uint32(entries))
+	order.PutUint32(block[20:], w.number)
+	sum := crc32.Update(w.first, castagnoli, block[checked:])
+	order.PutUint32(block[4:], sum)
+	if w.number == 0 {
+		w.first = sum
+	}
 	w.block = block
 	w.number++
 	return block
@@ -53,57 +65,132 @@ type blocks struct {
 	r      io.Reader
 	at     int64 // offset of the next block
 	number uint32
-	stored []byte
+	first  uint32 // checksum of the first block
+	buf    []byte
+	from   int // where the next block begins in buf
 	frames decompressor
 }
+
+// A header is what a block says of itself.
+type header struct{ stored, size, entries, number uint32 }
 
 // errCut is the reason why a block cannot be read if the file ends in it.
 var errCut = errors.New("the file ends in the middle of a block")
 
 // next returns the entries of the next block and the words of their records, which are valid
-// until the next call. At the end of the file it returns io.EOF.
+// until the next call. At the end of the file it returns io.EOF. After another error,
+// skip finds the block that is next then.
 func (b *blocks) next() (entries, words []byte, err error) {
-	var head [blockHeader]byte
-	if n, err := io.ReadFull(b.r, head[:]); err != nil {
-		if n == 0 && err == io.EOF {
-			return nil, nil, io.EOF
-		}
-		return nil, nil, cutOr(err)
-	}
-	stored, size, of := order.Uint32(head[4:]), order.Uint32(head[8:]), order.Uint32(head[12:])
-	if stored > mostBlock || size > mostBlock {
-		return nil, nil, fmt.Errorf("a block says that it has %d bytes", max(stored, size))
-	}
-	if of > size {
-		return nil, nil, fmt.Errorf("a block of %d bytes says that it has %d bytes of entries", size, of)
-	}
-	if err := b.read(int(stored)); err != nil {
-		return nil, nil, cutOr(err)
-	}
-	sum := crc32.Update(crc32.Checksum(head[checksum:], castagnoli), castagnoli, b.stored)
-	if sum != order.Uint32(head[:]) {
-		return nil, nil, errors.New("the checksum of a block is wrong")
-	}
-	if n := order.Uint32(head[16:]); n != b.number {
-		return nil, nil, fmt.Errorf("block %d is where block %d must be", n, b.number)
-	}
-	content, err := b.frames.decompress(b.stored, int(size))
+	h, err := b.header()
 	if err != nil {
 		return nil, nil, err
 	}
+	if h.number != b.number {
+		return nil, nil, fmt.Errorf("block %d is where block %d must be", h.number, b.number)
+	}
+	content, err := b.frames.decompress(b.ahead()[blockHeader:][:h.stored], int(h.size))
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.number == 0 {
+		b.first = order.Uint32(b.ahead()[4:])
+	}
+	b.drop(blockHeader + int(h.stored))
 	b.number++
-	b.at += blockHeader + int64(stored)
-	return content[:of], content[of:], nil
+	return content[:h.entries], content[h.entries:], nil
 }
 
-// read reads n bytes into stored, whose memory grows with what there is.
+// header returns the header of the next block, all of which is read then and has the right
+// checksum.
+func (b *blocks) header() (h header, err error) {
+	if err := b.read(1); err != nil {
+		return h, err
+	}
+	if err := b.read(blockHeader); err != nil {
+		return h, cutOr(err)
+	}
+	if string(b.ahead()[:len(mark)]) != mark {
+		return h, errors.New("no block begins there")
+	}
+	field := func(at int) uint32 { return order.Uint32(b.ahead()[at:]) }
+	h = header{field(8), field(12), field(16), field(20)}
+	if h.stored > mostBlock || h.size > mostBlock {
+		return h, fmt.Errorf("a block says that it has %d bytes", max(h.stored, h.size))
+	}
+	if h.entries > h.size {
+		return h, fmt.Errorf("a block of %d bytes says that it has %d bytes of entries", h.size, h.entries)
+	}
+	all := blockHeader + int(h.stored)
+	if err := b.read(all); err != nil {
+		return h, cutOr(err)
+	}
+	if crc32.Update(b.first, castagnoli, b.ahead()[checked:all]) != field(4) {
+		return h, errors.New("the checksum of a block is wrong")
+	}
+	return h, nil
+}
+
+// mostSearched is how many bytes may be checked to find a block: marks that are not those
+// of blocks could make that long.
+const mostSearched = 16 * mostBlock
+
+// skip drops what is before the next whole block that is later than those before. It
+// reports whether there is one.
+func (b *blocks) skip() (found bool, err error) {
+	for searched := 0; searched < mostSearched; {
+		h, err := b.header()
+		if err == nil && h.number >= b.number {
+			b.number = h.number
+			return true, nil
+		}
+		searched += blockHeader + min(int(h.stored), len(b.ahead()))
+		b.drop(min(1, len(b.ahead())))
+		if found, err := b.search(); !found {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// search drops what is before the next mark.
+func (b *blocks) search() (found bool, err error) {
+	for err == nil {
+		if i := bytes.Index(b.ahead(), []byte(mark)); i >= 0 {
+			b.drop(i)
+			return true, nil
+		}
+		b.drop(max(0, len(b.ahead())-len(mark)+1))
+		if err = b.read(step); len(b.ahead()) >= len(mark) {
+			err = nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return false, err
+}
+
+// ahead returns what is read of the file from the next block on.
+func (b *blocks) ahead() []byte { return b.buf[b.from:] }
+
+func (b *blocks) drop(n int) {
+	b.from += n
+	b.at += int64(n)
+}
+
+// step is the number of bytes that are read at once.
+const step = 256 << 10
+
+// read reads until n bytes are read ahead. The memory for them grows with what there is.
 func (b *blocks) read(n int) error {
-	const step = 1 << 20
-	b.stored = b.stored[:0]
-	for len(b.stored) < n {
-		from := len(b.stored)
-		b.stored = append(b.stored, make([]byte, min(step, n-from))...)
-		if _, err := io.ReadFull(b.r, b.stored[from:]); err != nil {
+	for len(b.ahead()) < n {
+		if cap(b.buf)-len(b.buf) < step {
+			b.buf = slices.Grow(b.buf[:copy(b.buf, b.ahead())], step)
+			b.from = 0
+		}
+		got, err := b.r.Read(b.buf[len(b.buf):cap(b.buf)])
+		b.buf = b.buf[:len(b.buf)+got]
+		if err != nil && len(b.ahead()) < n {
 			return err
 		}
 	}
@@ -111,7 +198,7 @@ func (b *blocks) read(n int) error {
 }
 
 func cutOr(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		return errCut
 	}
 	return err

@@ -27,23 +27,42 @@ type Reader struct {
 	record  []byte
 	symbols symbols
 	ended   bool
+	damage  *DamageError // of blocks that were skipped, or nil
 }
 
 // ErrNoEnd is returned by [Reader.Next] at the end of a file that was not ended: what
 // came later is missing.
 var ErrNoEnd = errors.New("the recording has no end: it goes on, or its process was killed, or the disk was full")
 
-// DamageError is the reason why the rest of a file cannot be read. All before was.
+// DamageError says that a file is damaged, and what was not read.
 type DamageError struct {
-	At     int64 // offset of the block
-	Reason error
+	At      int64 // offset of the first block that cannot be read
+	Reason  error
+	Skipped bool  // whole blocks after that were read
+	Bytes   int64 // that were not, if so
+	More    int   // other places where blocks are missing
+	End     error // why the recording does not end as a whole one, or nil
 }
 
 func (e *DamageError) Error() string {
-	return fmt.Sprintf("the recording is damaged at byte %d, and cannot be read from there on: %s", e.At, e.Reason)
+	text := fmt.Sprintf("the recording is damaged at byte %d", e.At)
+	if !e.Skipped {
+		return fmt.Sprintf("%s, and cannot be read from there on: %s", text, e.Reason)
+	}
+	switch {
+	case e.More == 1:
+		text += " and in another place"
+	case e.More > 1:
+		text += fmt.Sprintf(" and in %d other places", e.More)
+	}
+	text += fmt.Sprintf(", and %d bytes are not read: %s", e.Bytes, e.Reason)
+	if e.End != nil {
+		text += "; " + e.End.Error()
+	}
+	return text
 }
 
-func (e *DamageError) Unwrap() error { return e.Reason }
+func (e *DamageError) Unwrap() []error { return []error{e.Reason, e.End} }
 
 // NewReader reads the beginning of a recording.
 func NewReader(r io.Reader) (*Reader, error) {
@@ -86,7 +105,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return f, nil
 }
 
-func (f *Reader) damaged(err error) error { return &DamageError{f.blocks.at, err} }
+func (f *Reader) damaged(err error) error { return &DamageError{At: f.blocks.at, Reason: err} }
 
 // entry reads the next entry of the block.
 func (f *Reader) entry() (kind, []byte, error) {
@@ -99,24 +118,20 @@ func (f *Reader) entry() (kind, []byte, error) {
 	return k, content, c.err
 }
 
-// Next returns the next item. After the last one it returns io.EOF, or an error that
-// says why there are no more: [ErrNoEnd], a [*DamageError], or that something follows
-// the end.
+// Next returns the next item, also after blocks that cannot be read. After the last one it
+// returns io.EOF, or an error that says what is missing: [ErrNoEnd], a [*DamageError], or that something
+// follows the end.
 func (f *Reader) Next() (Item, error) {
 	for {
 		if f.ended {
-			return Item{}, f.rest()
+			return Item{}, f.last(f.rest())
 		}
 		if len(f.content) == 0 {
 			if len(f.words) > 0 {
 				return Item{}, f.damaged(errDelta)
 			}
-			var err error
-			f.delta.nextBlock()
-			if f.content, f.words, err = f.blocks.next(); err == io.EOF {
-				return Item{}, ErrNoEnd
-			} else if err != nil {
-				return Item{}, f.damaged(err)
+			if err := f.nextBlock(); err != nil {
+				return Item{}, f.last(err)
 			}
 			continue
 		}
@@ -141,9 +156,48 @@ func (f *Reader) Next() (Item, error) {
 	}
 }
 
+// nextBlock reads the next block that can be read.
+func (f *Reader) nextBlock() (err error) {
+	f.delta.nextBlock()
+	at := f.blocks.at
+	f.content, f.words, err = f.blocks.next()
+	if err == nil {
+		return nil
+	}
+	if err == io.EOF {
+		return ErrNoEnd
+	}
+	damage := f.damaged(err).(*DamageError)
+	if found, err := f.blocks.skip(); err != nil {
+		return err
+	} else if !found {
+		return damage
+	}
+	if f.damage == nil {
+		f.damage = damage
+		f.damage.Skipped = true
+	} else {
+		f.damage.More++
+	}
+	f.damage.Bytes += f.blocks.at - at
+	return nil
+}
+
+// last returns the last error of a recording, with what was skipped.
+func (f *Reader) last(err error) error {
+	if f.damage == nil {
+		return err
+	}
+	if err != io.EOF {
+		f.damage.End = err
+	}
+	return f.damage
+}
+
 // rest returns io.EOF, or an error if something follows the end of the recording.
 func (f *Reader) rest() error {
 	n, err := io.Copy(io.Discard, f.blocks.r)
+	n += int64(len(f.blocks.ahead()))
 	if err == nil && n > 0 {
 		return fmt.Errorf("the recording ends at byte %d, and %d bytes that follow are not read: if files were joined, replay each by its name", f.blocks.at, n)
 	}
