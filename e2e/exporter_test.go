@@ -101,7 +101,10 @@ func TestGuestExporter(t *testing.T) {
 	checkReads(t, e.scrape(), 1000)
 	requireNoCapabilities(t, e.cmd.Process.Pid)
 
-	// more keys than series: 4321, 4322 and 4323 have one, the others share one
+	// more keys than series: 4321, 4322 and 4323 have one, the others share one; meanwhile the
+	// clock of the day is set
+	setClock(t, time.Hour)
+	defer setClock(t, -time.Hour)
 	readTraffic(t, 30, 4322)
 	readTraffic(t, 20, 4323)
 	e.scrape()
@@ -141,6 +144,12 @@ func TestGuestExporter(t *testing.T) {
 	require.NoError(t, e.cmd.Process.Signal(unix.SIGTERM))
 	require.NoError(t, e.cmd.Wait())
 	requireObjects(t, before)
+}
+
+// setClock sets the clock of the day by so much.
+func setClock(t *testing.T, by time.Duration) {
+	now := unix.NsecToTimespec(time.Now().Add(by).UnixNano())
+	require.NoError(t, unix.ClockSettime(unix.CLOCK_REALTIME, &now))
 }
 
 // checkReads compares what is served with n reads of 4321 bytes.

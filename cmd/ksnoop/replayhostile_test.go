@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strings"
@@ -141,45 +143,135 @@ func TestTruncatedRecordings(t *testing.T) {
 
 var mutants = flag.Int("mutants", 5000, "recordings with a changed byte or some that TestMutatedRecordings reads")
 
-// TestMutatedRecordings verifies that recordings with any content, whose checksums are
-// right, are read and printed without an accident.
+// mostAllocated is how many bytes of memory a mutant may take, in all.
+const mostAllocated = 512 << 20
+
+// TestMutatedRecordings verifies that recordings of which anything was changed are read
+// and printed without an accident and in bounded memory, by the package and by the commands.
 func TestMutatedRecordings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	runs := traceRuns(t)
-	read, damaged := 0, 0
+	read, damaged, skipped := 0, 0, 0
 	for _, run := range runs {
-		run.steps = append(run.steps[:min(len(run.steps), 30)], run.steps[max(0, len(run.steps)-2):]...)
+		run.shorten()
 		var file bytes.Buffer
 		run.record(t, &file, symbolTable(t))
 		contents := contentsOf(t, file.Bytes())
-		for range *mutants / len(runs) {
-			mutant := make([]blockContent, len(contents))
-			for i := range contents {
-				mutant[i] = contents[i].clone()
-			}
-			for range 1 + rnd.IntN(4) {
-				i := rnd.IntN(len(mutant))
-				if rnd.IntN(2) == 0 {
-					i = 0 // what decodes the others
-				}
-				if m := mutant[i]; len(m.words) > 0 && rnd.IntN(4) == 0 {
-					mutate(m.words, rnd)
-				} else {
-					mutate(m.entries, rnd)
-				}
-			}
-			err := replayed(t, joined(mutant))
+		for n := range *mutants / len(runs) {
+			mutant := mutantOf(file.Bytes(), contents, rnd)
+			before := allocated()
+			err := replayed(t, mutant)
+			require.Less(t, allocated()-before, uint64(mostAllocated))
 			requireSentence(t, err)
-			if damage := (*recording.DamageError)(nil); errors.As(err, &damage) {
-				damaged++
-			} else {
+			damage := (*recording.DamageError)(nil)
+			switch {
+			case !errors.As(err, &damage):
 				read++
+			case damage.Skipped:
+				skipped++
+			default:
+				damaged++
+			}
+			if n%10 == 0 {
+				requireCommands(t, mutant, n/10)
 			}
 		}
 	}
 	require.Greater(t, read, *mutants/100, "some are still recordings")
 	require.Greater(t, damaged, *mutants/100)
+	require.Greater(t, skipped, *mutants/100)
 }
+
+// shorten leaves the first items, one of each kind, and the last ones.
+func (r *traceRun) shorten() {
+	const some = 30
+	steps := r.steps[:min(len(r.steps), some)]
+	kinds := func(i recording.Item) [4]bool { return [4]bool{i.Clock != nil, i.Loss != nil, i.Again, i.Frame != nil} }
+	had := map[[4]bool]bool{}
+	for _, i := range r.steps[len(steps):] {
+		if !had[kinds(i)] {
+			had[kinds(i)] = true
+			steps = append(steps, i)
+		}
+	}
+	r.steps = append(steps, r.steps[max(0, len(r.steps)-2):]...)
+}
+
+// mutantOf returns a recording of which some bytes are changed: of what is compressed, of the file,
+// or of blocks whose checksums are made right again.
+func mutantOf(file []byte, contents []blockContent, rnd *rand.Rand) []byte {
+	changes := 1 + rnd.IntN(4)
+	if rnd.IntN(2) == 0 {
+		mutant := make([]blockContent, len(contents))
+		for i := range contents {
+			mutant[i] = contents[i].clone()
+		}
+		for range changes {
+			i := rnd.IntN(len(mutant))
+			if rnd.IntN(2) == 0 {
+				i = 0 // what decodes the others
+			}
+			if m := mutant[i]; len(m.words) > 0 && rnd.IntN(4) == 0 {
+				mutate(m.words, rnd)
+			} else {
+				mutate(m.entries, rnd)
+			}
+		}
+		return joined(mutant)
+	}
+	file = bytes.Clone(file)
+	starts := blockStarts(file)
+	for range changes {
+		at := starts[rnd.IntN(len(starts))]
+		switch rnd.IntN(3) {
+		case 0:
+			mutate(file[at:at+blockHeader], rnd)
+		case 1:
+			mutate(file[at+blockHeader:], rnd)
+		case 2:
+			mutate(file, rnd)
+		}
+	}
+	if rnd.IntN(2) == 0 {
+		seal(file, starts)
+	}
+	return file
+}
+
+// seal makes the checksums of blocks right.
+func seal(file []byte, starts []int) {
+	first := uint32(0)
+	for i, at := range starts {
+		end := min(len(file), at+blockHeader+int(binary.LittleEndian.Uint32(file[at+8:])))
+		sum := crc32.Update(first, crc32.MakeTable(crc32.Castagnoli), file[at+8:end])
+		if i == 0 {
+			first = sum
+		}
+		copy(file[at:], "\x8bksb")
+		binary.LittleEndian.PutUint32(file[at+4:], sum)
+	}
+}
+
+// requireCommands verifies that replay and info say what is wrong with a recording.
+func requireCommands(t *testing.T, content []byte, n int) {
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	format := []string{"text", "compact", "json", "ftrace"}[n%4]
+	for _, args := range [][]string{
+		{"replay", "-o", format, path},
+		{"replay", "-o", format, "--func", "vfs_*", "--from", "1ms", "--time", "wall", "--summary", path, "if count > 4 || $comm == 'x'"},
+		{"info", path},
+		{"info", "-o", "json", path},
+	} {
+		status, _, stderr := runLine(args...)
+		require.LessOrEqual(t, status, 2)
+		require.True(t, status == 0 || strings.Contains(stderr, "ksnoop: "), args)
+		require.NotRegexp(t, accident, stderr)
+	}
+}
+
+// accident is what no message has.
+const accident = "panic|runtime error|goroutine|nil pointer|out of range"
 
 // mutate changes a byte or two in place.
 func mutate(content []byte, rnd *rand.Rand) {
@@ -200,7 +292,7 @@ func mutate(content []byte, rnd *rand.Rand) {
 // accident.
 func FuzzReplay(f *testing.F) {
 	for _, run := range traceRuns(f) {
-		run.steps = append(run.steps[:min(len(run.steps), 5)], run.steps[max(0, len(run.steps)-2):]...)
+		run.shorten()
 		var file bytes.Buffer
 		run.record(f, &file, symbolTable(f))
 		contents := contentsOf(f, file.Bytes())
@@ -219,7 +311,7 @@ func FuzzReplay(f *testing.F) {
 func requireSentence(t testing.TB, err error) {
 	require.NotEmpty(t, err.Error())
 	require.NotContains(t, err.Error(), "\n")
-	require.NotRegexp(t, "panic|runtime error|goroutine|nil pointer|out of range", err.Error())
+	require.NotRegexp(t, accident, err.Error())
 }
 
 // TestHostileMemory verifies that names in a recording take little memory, however many

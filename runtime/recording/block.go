@@ -88,15 +88,15 @@ func (b *blocks) next() (entries, words []byte, err error) {
 	if h.number != b.number {
 		return nil, nil, fmt.Errorf("block %d is where block %d must be", h.number, b.number)
 	}
-	content, err := b.frames.decompress(b.ahead()[blockHeader:][:h.stored], int(h.size))
-	if err != nil {
-		return nil, nil, err
-	}
 	if b.number == 0 {
 		b.first = order.Uint32(b.ahead()[4:])
 	}
+	content, err := b.frames.decompress(b.ahead()[blockHeader:][:h.stored], int(h.size))
 	b.drop(blockHeader + int(h.stored))
 	b.number++
+	if err != nil {
+		return nil, nil, err
+	}
 	return content[:h.entries], content[h.entries:], nil
 }
 

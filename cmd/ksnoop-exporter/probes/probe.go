@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/codegen"
@@ -130,7 +131,7 @@ func (p *Probe) attach(k *runtime.Kernel, o *Options) error {
 	if render.NeedsSymbols(session.Unit(), "json") {
 		symbols.Load()
 	}
-	p.printer, err = render.New(&compiler.Unit{}, render.Options{Format: "json", Symbols: symbols})
+	p.printer, err = render.New(&compiler.Unit{}, render.Options{Format: "json", Symbols: symbols, Wall: unset})
 	if err == nil {
 		err = p.printer.Flush(io.Discard) // the line before the rows
 	}
@@ -147,6 +148,10 @@ func (p *Probe) attach(k *runtime.Kernel, o *Options) error {
 	}
 	return nil
 }
+
+// unset is in place of the time of day, which no row has: whenever that is set, the printer would
+// have a line for it before the next row.
+func unset() time.Duration { return 0 }
 
 // Close detaches the probe.
 func (p *Probe) Close() error {
