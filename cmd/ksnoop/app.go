@@ -94,7 +94,7 @@ func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
 	case e.version:
 		fmt.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
-	case c.Name == "help": // --help changes nothing of it
+	case c.Name == "help" && len(e.operands) > 0: // --help changes nothing of it
 	case e.help && e.named:
 		printHelp(app.Writer, c)
 		return nil

@@ -137,6 +137,7 @@ func TestHelpAnywhere(t *testing.T) {
 	for line, want := range map[string]string{
 		"-h": "ksnoop - show", "help": "ksnoop - show", "vfs_read --help": "ksnoop - show", "--nosuch -dh": "ksnoop - show",
 		"help info": "ksnoop info - ", "info -h": "ksnoop info - ", "-h info": "ksnoop info - ", "-h help info": "ksnoop info - ",
+		"help help": "ksnoop help - ", "help --help": "ksnoop help - ", "help -x --help": "ksnoop help - ",
 		"help spec": "SPEC: ", "-V": "ksnoop version ", "vfs_read --version": "ksnoop version ", "-hV": "ksnoop version ",
 	} {
 		status, stdout, stderr := runLine(strings.Fields(line)...)
@@ -179,6 +180,11 @@ func TestUsageErrors(t *testing.T) {
 		{"compile vfs_read --btf", "ksnoop: --btf has no value: ksnoop compile --help explains it\n"},
 		{"vfs_read -p 1 --pid", "ksnoop: --pid has no value: ksnoop trace --help explains it\n"},
 		{"vfs_read --debug=x", "ksnoop: --debug is \"x\": it takes no value, or true or false\n"},
+		{"vfs_read --help=x", "ksnoop: --help is \"x\": it takes no value, or true or false\n"},
+		{"--version=x", "ksnoop: --version is \"x\": it takes no value, or true or false\n"},
+		{"help -x", "ksnoop: help has no option -x: ksnoop help --help lists them\n"},
+		{"help --h", "ksnoop: help has no option --h: ksnoop help --help lists them\n"},
+		{"help trace --nosuch", "ksnoop: help has no option --nosuch: ksnoop help --help lists them\n"},
 		{"vfs_read --pid=", "ksnoop: --pid is \"\": it must be a number from 1 to 4194304\n"},
 		{"vfs_read -p 1x", "ksnoop: --pid is \"1x\": it must be a number from 1 to 4194304\n"},
 		{"vfs_read -p -1", "ksnoop: --pid is \"-1\": it must be a number from 1 to 4194304\n"},
