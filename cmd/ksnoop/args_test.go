@@ -75,7 +75,7 @@ func understood(t *testing.T, line string) string {
 // several returns the values of an option that may be given several times, or nil.
 func several(c *cli.Context, option string) []string {
 	if all, ok := c.Generic(option).(*texts); ok {
-		return *all
+		return *all.all
 	}
 	return nil
 }

@@ -20,12 +20,12 @@ func (e *environment) checkOption(app *cli.App, c *cli.Command, f cli.Flag, o ge
 	if f == nil {
 		return e.noOption(app, c, o.Spelled)
 	}
-	name, _ := flagNames(f)
 	switch {
 	case o.Missing():
-		return noValue(c.HelpName, name)
+		return withoutValue(c, f)
 	case o.HasValue && !o.TakesValue:
 		if _, err := strconv.ParseBool(o.Value); err != nil {
+			name, _ := flagNames(f)
 			return exit.Usagef("--%s is %q: it takes no value, or true or false", name, o.Value)
 		}
 	}
@@ -47,12 +47,20 @@ func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) err
 	return unknownOption(c, option)
 }
 
+// withoutValue returns the error for an option of a command without its value.
+func withoutValue(c *cli.Command, f cli.Flag) error {
+	if several, ok := f.(*cli.GenericFlag); ok {
+		if none := several.Value.(*texts).none; none != nil {
+			return none
+		}
+	}
+	name, _ := flagNames(f)
+	return noValue(c.HelpName, name)
+}
+
 // noValue returns the error for an option without its value. command has the words of
 // the command line that explain the option with --help.
 func noValue(command, option string) error {
-	if option == "file" {
-		return exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
-	}
 	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
 
