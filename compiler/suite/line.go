@@ -138,7 +138,7 @@ func (l *line) unknown(w word, what string, words []string) *spec.Error {
 	}
 	switch near, ok := spec.Nearest(w.text, slices.Values(words)); {
 	case ok:
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	case strings.HasPrefix(w.text, "#"):
 		return err.WithHint("a comment begins with a blank and '#'")
 	case len(words) == 1:

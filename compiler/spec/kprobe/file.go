@@ -115,7 +115,7 @@ func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 		}
 	}
 	if near, ok := spec.Nearest(event.Name, events); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err
 }

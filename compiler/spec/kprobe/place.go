@@ -50,7 +50,7 @@ func (p *parser) returnSuffix() error {
 	at := spec.Span{Start: p.pos + i, End: p.end}
 	switch {
 	case p.word(at) != "%return":
-		return p.errorf(at, "%s after the place", spec.Quote(p.word(at))).WithHint("did you mean '%%return'?")
+		return p.errorf(at, "%s after the place", spec.Quote(p.word(at))).WithMeant("%%return")
 	case p.trace.Tracepoint:
 		return p.errorf(at, "a tracepoint returns nothing")
 	}

@@ -52,10 +52,10 @@ func (p *parser) noType() error {
 func (p *parser) badType(id spec.Ident) error {
 	err := p.errorf(id.At, "%s is not a type", spec.Quote(id.Name))
 	if other, ok := otherTypes[id.Name]; ok {
-		return err.WithHint("did you mean '%s'?", other)
+		return err.WithMeant("%s", other)
 	}
 	if near, ok := spec.Nearest(id.Name, slices.Values(spec.FetchTypes)); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err.WithHint("the types are %s, and bWIDTH@OFFSET/CONTAINER", strings.Join(spec.FetchTypes, " "))
 }

@@ -124,7 +124,7 @@ func (p *parser) badVariable(id spec.Ident) error {
 	}
 	err := p.errorf(id.At, "'$%s' is not known", id.Name)
 	if near, ok := spec.Nearest(id.Name, slices.Values(variables)); ok {
-		return err.WithHint("did you mean '$%s'?", near)
+		return err.WithMeant("$%s", near)
 	}
 	return err.WithHint("there are $%s", strings.Join(variables, " $"))
 }
