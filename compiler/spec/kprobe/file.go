@@ -34,7 +34,7 @@ type file struct{ traces []*spec.Trace }
 func (f *file) line(line string, from spec.Source) error {
 	probe := Is(line)
 	line = uncomment(line, !probe)
-	if strings.TrimFunc(line, func(r rune) bool { return r < 0x80 && isBlank(byte(r)) }) == "" {
+	if strings.TrimFunc(line, func(r rune) bool { return r < 0x80 && spec.IsBlank(byte(r)) }) == "" {
 		return nil
 	}
 	err := f.add(line, from, probe)

@@ -18,7 +18,7 @@ func (p *parser) noField() error {
 	case p.has("$"), p.has("%"), p.has("@"), p.has("+"), p.has(`\`):
 		return p.errorf(at, "a filter tests the fields of the event, not %s", what).
 			WithHint("give the value a name and test this: p vfs_read len=$arg3 if len > 4096")
-	case isDigit(p.text[p.pos]), p.has(`"`), p.has("'"):
+	case spec.IsDigit(p.text[p.pos]), p.has(`"`), p.has("'"):
 		return p.errorf(at, "a constant where a field belongs").WithHint("the constant comes after the operator: count > 5")
 	default:
 		return p.errorf(at, "expected a field, not %s", what)

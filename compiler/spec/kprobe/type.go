@@ -62,7 +62,7 @@ func (p *parser) badType(id spec.Ident) error {
 
 // isBitfield reports whether a name is the beginning of a bitfield's type.
 func isBitfield(name string) bool {
-	return len(name) > 1 && name[0] == 'b' && isDigit(name[1])
+	return len(name) > 1 && name[0] == 'b' && spec.IsDigit(name[1])
 }
 
 // bitfield parses bWIDTH@OFFSET/CONTAINER.
