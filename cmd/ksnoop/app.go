@@ -49,7 +49,6 @@ func newApp(e *environment) *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.HelpName = app.Name + " " + c.Name
-		c.OnUsageError = e.misread
 	}
 	return app
 }
@@ -65,7 +64,7 @@ func runApp(args []string, e *environment) error {
 	e.args = args
 	var err error
 	if len(args) > 0 && args[0] == completeWord {
-		err = runCommand(app, app.Command(completeWord), &getopt.Line{Operands: args[1:]})
+		err = e.runCommand(app, app.Command(completeWord), &getopt.Line{Operands: args[1:]})
 	} else {
 		err = e.runLine(app, getopt.Split(args, finder(app)))
 	}
@@ -79,9 +78,9 @@ func runApp(args []string, e *environment) error {
 // own: mistakes in these are printed in the format for errors, and help and the version
 // even if something else is wrong.
 func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
-	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, OnUsageError: e.misread, Action: func(*cli.Context) error { return nil }}
+	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, Action: func(*cli.Context) error { return nil }}
 	options, own := divide(line.Options, every)
-	if err := runCommand(app, every, &getopt.Line{Options: options}); err != nil {
+	if err := e.runCommand(app, every, &getopt.Line{Options: options}); err != nil {
 		return err
 	}
 	c := app.Command("trace")
@@ -95,7 +94,7 @@ func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
 	case e.version:
 		fmt.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
 		return nil
-	case c.Name == "help": // --help changes nothing of it
+	case c.Name == "help" && len(e.operands) > 0: // --help changes nothing of it
 	case e.help && e.named:
 		printHelp(app.Writer, c)
 		return nil
@@ -103,7 +102,7 @@ func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
 		printHelp(app.Writer, app)
 		return nil
 	}
-	return runCommand(app, c, &getopt.Line{Options: own, Operands: e.operands, Behind: line.Behind})
+	return e.runCommand(app, c, &getopt.Line{Options: own, Operands: e.operands, Behind: line.Behind})
 }
 
 // divide returns the options that a command has, and the others.
@@ -121,14 +120,17 @@ func divide(options []getopt.Given, c *cli.Command) (own, others []getopt.Given)
 // runCommand runs a command with the words of a line. App.Run would do the same, but can
 // also print help by text/template. That finds methods by their names, so the linker
 // would keep every exported method of the program.
-func runCommand(app *cli.App, c *cli.Command, line *getopt.Line) error {
+func (e *environment) runCommand(app *cli.App, c *cli.Command, line *getopt.Line) error {
 	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	var given []cli.Flag
 	var words []string
 	for _, o := range line.Options {
 		f := flagOf(c, o)
-		if f != nil && !slices.Contains(given, f) {
+		if err := e.checkOption(app, c, f, o); err != nil {
+			return err
+		}
+		if !slices.Contains(given, f) {
 			if err := f.Apply(set); err != nil {
 				return err
 			}
@@ -136,17 +138,15 @@ func runCommand(app *cli.App, c *cli.Command, line *getopt.Line) error {
 		}
 		words = append(words, respelled(o, f))
 	}
-	if !slices.ContainsFunc(line.Options, getopt.Given.Missing) { // else a word would be taken for the value
-		words = append(append(words, "--"), line.Operands...)
-		if line.Behind != nil {
-			words = append(append(words, "--"), line.Behind...)
-		}
+	words = append(append(words, "--"), line.Operands...)
+	if line.Behind != nil {
+		words = append(append(words, "--"), line.Behind...)
+	}
+	if err := set.Parse(words); err != nil {
+		return err
 	}
 	ctx := cli.NewContext(app, set, nil)
 	ctx.Command = c
-	if err := set.Parse(words); err != nil {
-		return c.OnUsageError(ctx, err, true)
-	}
 	for _, f := range given {
 		if err := f.(cli.ActionableFlag).RunAction(ctx); err != nil {
 			return err
@@ -210,12 +210,8 @@ func flagOf(c *cli.Command, o getopt.Given) (named cli.Flag) {
 	return named
 }
 
-// respelled returns an option as package cli reads it, or as it was given if there is
-// no flag for it.
+// respelled returns an option as package cli reads it.
 func respelled(o getopt.Given, f cli.Flag) string {
-	if f == nil {
-		return o.Spelled
-	}
 	name, _ := flagNames(f)
 	if o.HasValue {
 		name += "=" + o.Value

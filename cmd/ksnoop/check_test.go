@@ -158,6 +158,10 @@ new: account_io: there is no function account_io in this kernel (did you mean '_
 old, new: limit: limit is data, not a function (its content is '@limit' in the list of a function)
 `[1:], stdout)
 
+	// The arguments are added to the nearest of them.
+	_, stdout, _ = checked(t, dir, "same(flie)")
+	require.Contains(t, stdout, "old: same(flie): same has no argument 'flie' (did you mean 'file'? it has file, count)\n")
+
 	// The nearest name may be one that no spec has.
 	_, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", "same(file) if @limits")
 	require.Contains(t, stdout, "there is no variable 'limits' in this kernel (did you mean '@limit'?)")

@@ -33,11 +33,12 @@ func onOffFlag(names, usage string, to *bool) *cli.BoolFlag {
 	return &cli.BoolFlag{Name: name, Aliases: short, Usage: usage, Destination: to}
 }
 
-// parsedFlag returns an option whose value is converted by read.
-func parsedFlag[T any](names, usage string, to *T, read func(text string) (T, error)) *cli.StringFlag {
+// parsedFlag returns an option whose value is converted by read, which gets the option's
+// long name for its errors.
+func parsedFlag[T any](names, usage string, to *T, read func(option, text string) (T, error)) *cli.StringFlag {
 	name, short := splitNames(names)
 	return &cli.StringFlag{Name: name, Aliases: short, Usage: usage, Action: func(_ *cli.Context, text string) error {
-		v, err := read(text)
+		v, err := read(name, text)
 		if err == nil {
 			*to = v
 		}
@@ -52,12 +53,11 @@ func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringF
 	for _, c := range choices {
 		texts = append(texts, string(c))
 	}
-	name, _ := splitNames(names)
-	f := parsedFlag(names, fmt.Sprintf(usage, exit.OrList(texts)), to, func(text string) (T, error) {
+	f := parsedFlag(names, fmt.Sprintf(usage, exit.OrList(texts)), to, func(option, text string) (T, error) {
 		if slices.Contains(texts, text) {
 			return T(text), nil
 		}
-		return "", exit.UnknownName("--"+name, text, texts)
+		return "", exit.UnknownName("--"+option, text, texts)
 	})
 	f.Value = texts[0]
 	return f
@@ -72,20 +72,25 @@ func textFlag(names, usage string, to *string) *cli.StringFlag {
 // textsFlag returns an option that may be given several times, each time with a text.
 func textsFlag(names, usage string, to *[]string) *cli.GenericFlag {
 	name, short := splitNames(names)
-	return &cli.GenericFlag{Name: name, Aliases: short, Usage: usage, Value: (*texts)(to), Action: func(c *cli.Context, _ any) error {
+	f := &cli.GenericFlag{Name: name, Aliases: short, Usage: usage, Value: &texts{all: to}}
+	f.Action = func(c *cli.Context, _ any) error {
 		if slices.Contains(*to, "") {
-			return noValue(c.Command.HelpName, name)
+			return withoutValue(c.Command, f)
 		}
 		return nil
-	}}
+	}
+	return f
 }
 
-// texts are the values of an option that may be given several times. Those of package
+// texts holds the values of an option that may be given several times. Those of package
 // cli would be split at commas.
-type texts []string
+type texts struct {
+	all  *[]string
+	none error // for an option without a value, or nil for the error that others have
+}
 
 func (t *texts) Set(value string) error {
-	*t = append(*t, value)
+	*t.all = append(*t.all, value)
 	return nil
 }
 
@@ -113,8 +118,8 @@ func splitNames(names string) (name string, short []string) {
 }
 
 // number returns a function that parses the number of an option.
-func number[T int | uint32 | uint64](option string, limit uint64) func(text string) (T, error) {
-	return func(text string) (T, error) {
+func number[T int | uint32 | uint64](limit uint64) func(option, text string) (T, error) {
+	return func(option, text string) (T, error) {
 		n, err := target.ParseNumber(option, text, limit)
 		return T(n), err
 	}
@@ -154,9 +159,9 @@ func helpFlag(to *bool) cli.Flag { return onOffFlag("help h", "show help", to) }
 
 // fileFlag returns the option for files of specs.
 func fileFlag(s *target.Specs) []cli.Flag {
-	return []cli.Flag{
-		textsFlag("file f", "read specs and kprobe_events lines from `FILE`, one on each line; - is standard input; may be given several times", &s.Files),
-	}
+	f := textsFlag("file f", "read specs and kprobe_events lines from `FILE`, one on each line; - is standard input; may be given several times", &s.Files)
+	f.Value.(*texts).none = exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
+	return []cli.Flag{f}
 }
 
 // kernelFlags returns the options that select the kernel: those of typesFlag and one
@@ -182,35 +187,37 @@ func programFlags(p *target.Programs, s *target.Specs, summary *bool) []cli.Flag
 		pagesFlag("events", &p.Ring),
 		parsedFlag("rate", "show at most `N[/s]` events of each kind of each function in a second, and count the others", &p.Rate, target.ParseRate),
 		onOffFlag("summary", "count every call, and print the counts at the end", summary),
-		parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 4096)", &p.MaxBytes, number[int]("max-bytes", target.MaxBytes)),
+		parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 4096)", &p.MaxBytes, number[int](target.MaxBytes)),
 	})
-}
-
-func pagesOfRing(text string) (uint32, error) {
-	pages, err := target.ParseNumber("pages", text, target.MaxPages)
-	if err != nil {
-		return 0, err
-	}
-	return target.RingBytes(uint32(pages))
 }
 
 // pagesFlag returns the option for the size of the ring buffer of events, or of evidence.
 func pagesFlag(what string, size *uint32) cli.Flag {
-	return parsedFlag("pages P", "buffer "+what+" in `N` pages for each CPU, a power of two", size, pagesOfRing)
+	return parsedFlag("pages P", "buffer "+what+" in `N` pages for each CPU, a power of two", size, target.RingBytes)
+}
+
+// processID parses the value of --pid. The option -p of trace-cmd takes a plugin.
+func processID(option, text string) (uint32, error) {
+	if strings.HasPrefix(text, "function") {
+		return 0, exit.Usagef("--%s is %q: it must be a number; leave out trace-cmd's plugin, as in ksnoop 'vfs_read(count)'", option, text)
+	}
+	return target.ParseID(option, text)
 }
 
 // filterFlags returns the options that select whose calls are traced.
 func filterFlags(p *target.Programs, s *target.Specs) []cli.Flag {
-	condition := func(read func(text string) (spec.Cond, error)) func(text string) ([]spec.Cond, error) {
-		return func(text string) ([]spec.Cond, error) {
-			cond, err := read(text)
+	condition := func(read func(option, text string) (spec.Cond, error)) func(option, text string) ([]spec.Cond, error) {
+		return func(option, text string) ([]spec.Cond, error) {
+			cond, err := read(option, text)
 			return append(s.Conds, cond), err
 		}
 	}
-	ofUser := func(text string) (spec.Cond, error) { return target.UserCondition(text, "/etc/passwd") }
+	ofUser := func(option, text string) (spec.Cond, error) {
+		return target.UserCondition(option, text, "/etc/passwd")
+	}
 	return in(whose,
-		parsedFlag("pid p", "trace only process `PID`, with all its threads, until it ends", &p.PID, number[uint32]("pid", target.MaxPID)),
-		parsedFlag("tid t", "trace only thread `TID`, until it ends", &p.TID, number[uint32]("tid", target.MaxPID)),
+		parsedFlag("pid p", "trace only process `PID`, with all its threads, until it ends", &p.PID, processID),
+		parsedFlag("tid t", "trace only thread `TID`, until it ends", &p.TID, target.ParseID),
 		onOffFlag("tree", "trace only the process of -p, or the command after --, and its descendants", &p.Tree),
 		parsedFlag("comm", "trace only threads whose name matches `GLOB`, as if each spec had 'if $comm ~ \"GLOB\"'", &s.Conds, condition(target.CommCondition)),
 		parsedFlag("uid", "trace only threads of `USER`, a name or a number, as if each spec had 'if $uid == N'", &s.Conds, condition(ofUser)),
@@ -229,7 +236,7 @@ func listingFlag(format *string) []cli.Flag {
 // begun.
 func timeFlags(b *run.Bounds, r *run.ReadyOptions) []cli.Flag {
 	return in(ending,
-		parsedFlag("for", "end after `DURATION`, such as 500ms, 2m or 10 (seconds)", &b.Duration, run.ParseDuration),
+		parsedFlag("for", "end after `DURATION`, such as 500ms, 2m or 10 (seconds)", &b.Duration, run.ParseTime),
 		textFlag("ready-file", "create `FILE` with ksnoop's process id when everything is attached, and remove it at the end", &r.File),
 		parsedFlag("ready-fd", "write a newline to file descriptor `N`, and close it, when everything is attached", &r.FD, run.ReadyFD),
 	)
@@ -237,7 +244,7 @@ func timeFlags(b *run.Bounds, r *run.ReadyOptions) []cli.Flag {
 
 // eventsFlag returns the option that ends a run after a number of events.
 func eventsFlag(b *run.Bounds) []cli.Flag {
-	return in(ending, parsedFlag("events n", "end after `N` events", &b.Events, number[uint64]("events", run.MostEvents)))
+	return in(ending, parsedFlag("events n", "end after `N` events", &b.Events, number[uint64](run.MostEvents)))
 }
 
 // talkFlags returns the options for what ksnoop reports about itself.

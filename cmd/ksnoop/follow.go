@@ -29,7 +29,7 @@ at a time.
 		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			textsFlag("in", "show only `FUNCTION`, a glob or MODULE:GLOB; may be given several times (default: all)", &f.In),
 			parsedFlag("show", "show `VALUES` with the first line, and later when they have changed, as in 'skb->len,skb->mark:x'", &f.Show, shownValues(f)),
-			parsedFlag("objects n", "follow `N` objects, and end when they have ended", &f.Objects, number[int]("objects", run.MostEvents)),
+			parsedFlag("objects n", "follow `N` objects, and end when they have ended", &f.Objects, number[int](run.MostEvents)),
 			textsFlag("also", "follow what `FUNCTION` returns when it gets an object, too; may be given several times", &f.Also),
 			onOffFlag("stack s", "show the kernel's stack with each line", &f.Stack),
 			pagesFlag("events", &o.Programs.Ring),
@@ -47,14 +47,14 @@ at a time.
 
 // shownValues returns a function that parses a value of --show, a list of items, and
 // adds it to those before.
-func shownValues(f *resolve.Following) func(text string) ([]*spec.Trace, error) {
-	return func(text string) ([]*spec.Trace, error) {
+func shownValues(f *resolve.Following) func(option, text string) ([]*spec.Trace, error) {
+	return func(option, text string) ([]*spec.Trace, error) {
 		t, err := spec.Parse("show(" + text + ")")
 		if err != nil {
 			return nil, err
 		}
 		if len(t.Items) == 0 {
-			return nil, noValue("ksnoop follow", "show")
+			return nil, noValue("ksnoop follow", option)
 		}
 		return append(f.Show, t), nil
 	}

@@ -75,7 +75,7 @@ func FuzzRecordable(f *testing.F) {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
-	comm, err := target.CommCondition("c*")
+	comm, err := target.CommCondition("comm", "c*")
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text string, option bool) {
 		cond := comm

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"slices"
-	"strings"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
@@ -39,27 +33,10 @@ A file of ksnoop record is described: where, when and of what it was recorded.`,
 		Flags: join(hidden(join(programFlags(new(target.Programs), new(target.Specs), new(bool)), talkFlags(new(bool), new(bool)))),
 			fileFlag(&o.Specs), typesFlag(&o.Kernel.Types), listingFlag(&o.Format), colorFlag(&o.Color)),
 		Action: func(c *cli.Context) error {
-			words := allWords(c)
-			if slices.Contains(words, "-") {
-				return exit.Usagef("info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE")
-			}
-			for len(words) > 0 && replay.IsRecording(words[0]) {
-				if err := replay.Info(words[0], o.Format, e.Out); err != nil {
-					return err
-				}
-				if words = words[1:]; len(words)+len(o.Specs.Files) == 0 {
-					return nil
-				}
-			}
-			for _, word := range words {
-				if _, err := os.Stat(word); err == nil && strings.Contains(word, "/") {
-					return fmt.Errorf("read %s: it is not a recording of ksnoop record", word)
-				}
-			}
-			if err := e.readSpecs(c, &o.Specs, words); err != nil {
+			if err := e.readSpecs(c, &o.Specs, allWords(c)); err != nil {
 				return err
 			}
-			return listing.Info(o, e.Out)
+			return replay.Info(o, e.Out)
 		},
 	}
 }

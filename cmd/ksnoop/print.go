@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
@@ -23,7 +21,6 @@ Several in one EXPR, with commas between them, are read at once.`
 
 func printCommand(e *environment) *cli.Command {
 	o := &values.Options{Own: e.own}
-	interval := func(text string) (time.Duration, error) { return run.ParseTime("every", text) }
 	return &cli.Command{
 		Name:        "print",
 		Usage:       "print values of the kernel now, without a call",
@@ -31,12 +28,12 @@ func printCommand(e *environment) *cli.Command {
 		Description: valueExamples,
 		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			parsedFlag("cpu", "read the per-CPU variables of the CPUs in `LIST`, such as 0-3,8, or of all possible ones (all) (default: those online)", &o.CPUs, listOfCPUs),
-			parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 65536)", &o.MaxBytes, number[int]("max-bytes", target.MaxBytes)),
+			parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 65536)", &o.MaxBytes, number[int](target.MaxBytes)),
 			onOffFlag("debug d", "show the programs", &o.Debug),
 		}, in(ending,
-			parsedFlag("every", "read again each `DURATION`, such as 500ms, 2m or 10 (seconds), and show what has changed", &o.Every, interval),
-			parsedFlag("events n", "end after `N` readings", &o.Bounds.Events, number[uint64]("events", run.MostEvents)),
-			parsedFlag("for", "end after `DURATION`", &o.Bounds.Duration, run.ParseDuration),
+			parsedFlag("every", "read again each `DURATION`, such as 500ms, 2m or 10 (seconds), and show what has changed", &o.Every, run.ParseTime),
+			parsedFlag("events n", "end after `N` readings", &o.Bounds.Events, number[uint64](run.MostEvents)),
+			parsedFlag("for", "end after `DURATION`", &o.Bounds.Duration, run.ParseTime),
 		), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
 			if o.Exprs = allWords(c); len(o.Exprs) == 0 {
@@ -48,9 +45,9 @@ func printCommand(e *environment) *cli.Command {
 }
 
 // listOfCPUs returns the value of --cpu as it is: which CPUs there are is not known yet.
-func listOfCPUs(text string) (string, error) {
+func listOfCPUs(option, text string) (string, error) {
 	if text == "" {
-		return "", noValue("ksnoop print", "cpu")
+		return "", noValue("ksnoop print", option)
 	}
 	return text, nil
 }

@@ -27,7 +27,7 @@ func recordCommand(e *environment) *cli.Command {
 		Flags: join([]cli.Flag{
 			textFlag("write w", "write to `FILE`; - is standard output", &o.File.Name),
 			parsedFlag("rotate", "begin the next file at `SIZE` bytes, such as 64K, 100M or 2G: FILE is then the newest, FILE.1 the one before", &o.File.Rotate, fileSize),
-			parsedFlag("keep", "with --rotate, keep `N` files besides the newest (default: 9)", &o.File.Keep, number[int]("keep", 10_000)),
+			parsedFlag("keep", "with --rotate, keep `N` files besides the newest (default: 9)", &o.File.Keep, number[int](10_000)),
 		}, fileFlag(&o.Specs), programFlags(&o.Programs, &o.Specs, &o.Summary),
 			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), countFlags(&o.Tables)),
 		Action: e.traces(&o.Specs, &o.Command, func() error {
@@ -47,29 +47,26 @@ func recordCommand(e *environment) *cli.Command {
 }
 
 // fileSize parses the value of --rotate.
-func fileSize(text string) (uint64, error) {
+func fileSize(option, text string) (uint64, error) {
 	digits := strings.TrimRight(text, "KMG")
 	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[text[len(digits):]]
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if least := uint64(1 << 16); err != nil || !ok || n > math.MaxInt64>>shift || n<<shift < least {
-		return 0, exit.Usagef("--rotate is %q: it must be a number of bytes such as 64K, 100M or 2G, and 64K at least", text)
+		return 0, exit.Usagef("--%s is %q: it must be a number of bytes such as 64K, 100M or 2G, and 64K at least", option, text)
 	}
 	return n << shift, nil
 }
 
 func replayCommand(e *environment) *cli.Command {
 	o := new(replay.Options)
-	moment := func(option string) func(text string) (replay.Moment, error) {
-		return func(text string) (replay.Moment, error) { return replay.ParseMoment(option, text) }
-	}
 	return &cli.Command{
 		Name:        "replay",
 		Usage:       "print a file of record as trace would have printed it",
 		ArgsUsage:   "FILE [if CONDITION]",
 		Description: "Any user can run this, on any machine. FILE may be - for standard input.\nWhat is before the damage of a file is printed, and the exit status is 1.",
 		Flags: join(outputFlag(&o.Appearance, render.TraceFormats), []cli.Flag{
-			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, moment("from")),
-			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, moment("to")),
+			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, replay.ParseMoment),
+			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, replay.ParseMoment),
 			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
 			onOffFlag("summary", "print the counts at the end", &o.Summary),
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),

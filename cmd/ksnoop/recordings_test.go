@@ -100,7 +100,7 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 		"vfs_[or]*(count(), max($duration))", "tp:t*(count())", "vfs_open(path) => vfs_read(count()) on file"))
 	add("containers", unitOf(t, resolve.Wishes{}, "vfs_read($container, $cgroup, count(), sum(count), hist(count), lhist(count, 0, 100, 10), max(count))"))
 	add("strings", unitOf(t, resolve.Wishes{}, "vfs_open(path, path:ustring, file) if path ~ \"/etc*\""))
-	comm, err := target.CommCondition("cat*")
+	comm, err := target.CommCondition("comm", "cat*")
 	require.NoError(t, err)
 	add("with --comm", unitIf(t, comm, resolve.Wishes{}, "p:mine vfs_read count=%dx:u64", "r:back vfs_read n=$retval:s64", "vfs_open(file)"))
 	return runs

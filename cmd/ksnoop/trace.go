@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
@@ -77,9 +75,8 @@ func tableFlags(o *run.TableOptions) []cli.Flag {
 
 // countFlags returns the options for what tables count, and when.
 func countFlags(o *run.TableOptions) []cli.Flag {
-	interval := func(text string) (time.Duration, error) { return run.ParseTime("every", text) }
 	return in(tables,
-		parsedFlag("every", "show tables each `DURATION`, such as 500ms, 2m or 10 (seconds), and at the end, or the objects of iterators again; on a terminal, redraw tables in place", &o.Every, interval),
+		parsedFlag("every", "show tables each `DURATION`, such as 500ms, 2m or 10 (seconds), and at the end, or the objects of iterators again; on a terminal, redraw tables in place", &o.Every, run.ParseTime),
 		onOffFlag("clear", "with --every, count each interval anew", &o.Clear),
 		keysFlag(&o.Keys),
 	)
@@ -88,14 +85,14 @@ func countFlags(o *run.TableOptions) []cli.Flag {
 // arrangeFlags returns the options for which rows of tables are shown.
 func arrangeFlags(a *render.Arrangement) []cli.Flag {
 	return in(tables,
-		parsedFlag("top", "show the first `N` rows of each table", &a.Top, number[int]("top", run.MostRows)),
+		parsedFlag("top", "show the first `N` rows of each table", &a.Top, number[int](run.MostRows)),
 		textFlag("sort", "sort rows by `ITEM` of the spec: aggregates descend, keys ascend (default: the first aggregate)", &a.Sort),
 	)
 }
 
 // keysFlag returns the option for the size of tables.
 func keysFlag(n *int) cli.Flag {
-	return parsedFlag("keys", "make room for `N` keys in each table (default: 10240)", n, number[int]("keys", run.MostRows))
+	return parsedFlag("keys", "make room for `N` keys in each table (default: 10240)", n, number[int](run.MostRows))
 }
 
 // lookFlags returns the options for how lines of text look.

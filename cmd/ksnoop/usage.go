@@ -1,57 +1,66 @@
 package main
 
 import (
-	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// misread returns an error that explains what is wrong with the options of a command.
-// Package flag distinguishes its errors only by their texts.
-func (e *environment) misread(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
-		return noValue(c.Command.HelpName, name)
+// checkOption returns what is wrong with an option of a command, for which it has flag f,
+// or nil if it has none.
+func (e *environment) checkOption(app *cli.App, c *cli.Command, f cli.Flag, o getopt.Given) error {
+	if f == nil {
+		return e.noOption(app, c, o.Spelled)
 	}
-	var name, value string
-	if n, _ := fmt.Sscanf(text, "invalid boolean value %q for -%s", &value, &name); n == 2 {
-		return exit.Usagef("--%s is %q: it takes no value, or true or false", strings.TrimSuffix(name, ":"), value)
-	}
-	option, ok := strings.CutPrefix(text, "bad flag syntax: ")
-	if name, undefined := strings.CutPrefix(text, "flag provided but not defined: -"); undefined {
-		option, ok = "-"+name, true
-		if utf8.RuneCountInString(name) > 1 {
-			option = "-" + option
+	switch {
+	case o.Missing():
+		return withoutValue(c, f)
+	case o.HasValue && !o.TakesValue:
+		if _, err := strconv.ParseBool(o.Value); err != nil {
+			name, _ := flagNames(f)
+			return exit.Usagef("--%s is %q: it takes no value, or true or false", name, o.Value)
 		}
 	}
-	if !ok {
-		return exit.Misuse(err)
-	}
+	return nil
+}
+
+// noOption returns the error for an option that a command does not have: it may be a
+// piece of a spec, or the command may be another one.
+func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) error {
+	option, _, _ := strings.Cut(spelled, "=")
 	if lost := target.LostQuotes(e.args, ""); lost != nil {
-		return lost // a piece of a spec, such as -EINTR), looks like an option
+		return lost // such as -EINTR)
 	}
 	if len(e.operands) > 0 && !e.named && lineHabits.Meaning("trace-"+strings.TrimLeft(option, "-")) == "" {
-		if meant := unknownCommand(c.App, e.operands[0]); meant != nil {
+		if meant := unknownCommand(app, e.operands[0]); meant != nil {
 			return meant
 		}
 	}
-	return unknownOption(c.Command, option)
+	return unknownOption(c, option)
+}
+
+// withoutValue returns the error for an option of a command without its value.
+func withoutValue(c *cli.Command, f cli.Flag) error {
+	if several, ok := f.(*cli.GenericFlag); ok {
+		if none := several.Value.(*texts).none; none != nil {
+			return none
+		}
+	}
+	name, _ := flagNames(f)
+	return noValue(c.HelpName, name)
 }
 
 // noValue returns the error for an option without its value. command has the words of
 // the command line that explain the option with --help.
 func noValue(command, option string) error {
-	if option == "file" {
-		return exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
-	}
 	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
 
@@ -93,7 +102,6 @@ func unknownTopic(app *cli.App, name string) error {
 // unknownOption returns the error for an option that a command does not have. option
 // includes its dashes.
 func unknownOption(c *cli.Command, option string) error {
-	option, _, _ = strings.Cut(option, "=")
 	name := strings.TrimLeft(option, "-")
 	if word := optionHabits.Meaning(name); word != "" && hasOption(c, word) {
 		return exit.Usagef("%s has no option %s: it is written %s", c.Name, option, word)

@@ -26,7 +26,7 @@ a variable, memory at an address, or a member of either, of 1, 2, 4 or 8 bytes:
 
 A condition on the memory is about what was written. docs/watch.md describes all of it.`,
 		Flags: join([]cli.Flag{
-			parsedFlag("objects", "watch the objects of the next `N` calls that find one (default: 1)", &o.Specs.Objects, number[int]("objects", compiler.MostObjects)),
+			parsedFlag("objects", "watch the objects of the next `N` calls that find one (default: 1)", &o.Specs.Objects, number[int](compiler.MostObjects)),
 			onOffFlag("stack", "show the callers of the function that writes", &o.Specs.Stack),
 		}, outputFlag(&o.Appearance, render.Formats), []cli.Flag{
 			pagesFlag("events", &o.Programs.Ring),

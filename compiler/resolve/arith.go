@@ -52,7 +52,7 @@ func (b *binder) meantArrow(e *spec.Binary, x *compiler.Value, err error) error 
 	target, points := pointee(x.Type)
 	if refused, is := err.(*spec.Error); is && ok && points && e.Op == spec.Sub {
 		if _, found := compiler.FindMember(target, arg.Name.Name); found {
-			return refused.WithHint("did you mean '%s->%s'?", e.X, arg)
+			return refused.WithMeant("%s->%s", e.X, arg)
 		}
 	}
 	return err

@@ -22,9 +22,9 @@ const trampolinePrograms = 38
 // altogether.
 const followedReturns = 8
 
-// crowd counts the programs that this command attaches.
-type crowd struct {
-	functions int // functions in all
+// programCounts counts the programs that this command attaches to a function.
+type programCounts struct {
+	functions int // functions that have programs
 	programs  int // upper bound of the programs on the same function
 	returns   int // those of them at return
 	// caller is set if one of them shows the return address of the function.
@@ -36,7 +36,7 @@ type crowd struct {
 type attachChoice struct {
 	*compiler.Probe
 	compiler.Features
-	crowd
+	programCounts
 	refuse string            // why a trampoline is not possible; "" if it is
 	kernel compiler.Features // what the kernel has; Features lacks what does not suit the probe
 }
@@ -57,16 +57,16 @@ func (e *AttachError) Reason() string { return e.Why }
 
 // chooseAttach returns the cheapest kind that loses no calls and that the
 // function's signature allows, or the kind that force asks for.
-func chooseAttach(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd crowd) (compiler.Attach, error) {
+func chooseAttach(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts programCounts) (compiler.Attach, error) {
 	if p.Watch != nil {
 		return compiler.Attach{Entry: compiler.Breakpoint, Reason: "a hardware breakpoint on each CPU shows every write"}, nil
 	}
 	if p.Trace.Values {
 		return compiler.Attach{Entry: compiler.RawTP, Reason: "it runs once, without a call"}, nil
 	}
-	c := attachChoice{p, f, crowd, refusal(p.Func, f), f}
-	if c.refuse == "" && crowd.programs > trampolinePrograms {
-		c.refuse = fmt.Sprintf("a trampoline takes %d programs, and there are %d for this function", trampolinePrograms, crowd.programs)
+	c := attachChoice{p, f, counts, refusal(p.Func, f), f}
+	if c.refuse == "" && counts.programs > trampolinePrograms {
+		c.refuse = fmt.Sprintf("a trampoline takes %d programs, and there are %d for this function", trampolinePrograms, counts.programs)
 	}
 	if p.Func.Tracepoint && p.Func.Module != "" && f.NoModules != "" {
 		return compiler.Attach{}, &AttachError{compiler.TpBTF, p.Func, f.NoModules}

@@ -141,15 +141,16 @@ func (b *binder) arg(e *spec.Arg) (operand, error) {
 		return operand{}, b.noArgument(e)
 	}
 	err := b.errorf(e.Span(), "%s has no argument '%s'", b.fn.Name, e.Name.Name)
-	if hint := b.valueHabit(e.Name.Name); hint != "" {
-		return operand{}, err.WithHint("%s", hint)
+	if b.habit(err, e.Name.Name) {
+		return operand{}, err
 	}
 	if len(b.fn.Params) == 0 {
 		return operand{}, err.WithHint("it takes no arguments")
 	}
 	if near, ok := spec.Nearest(e.Name.Name, paramNames(b.fn)); ok {
-		return operand{}, err.WithHint("did you mean '%s'?", near)
+		return operand{}, err.WithMeant("%s", near)
 	}
+	err = err.WithKind(spec.NamesInHint)
 	if unnamed(b.fn) {
 		return operand{}, err.WithHint("the BTF of this kernel has no names for them: it has %s", join(paramNames(b.fn)))
 	}

@@ -283,7 +283,7 @@ func (c *candidates) addresses() ([]uint64, error) {
 			return nil, c.onlyCopies(copies)
 		}
 		if base := kallsyms.Base(name); base != name && len(symbolsNamed(c.target, base)) > 0 {
-			return nil, c.errorf("there is no function %s in this kernel", name).WithHint("did you mean '%s'?", base)
+			return nil, c.errorf("there is no function %s in this kernel", name).WithMeant("%s", base)
 		}
 		return nil, c.errorf("%s has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed", name)
 	case c.unique():

@@ -175,9 +175,9 @@ func (b *binder) unknownType(name spec.TypeName, kind, bare string) error {
 	near, ok := NearestName(b.target, b.target.Kernel, bare, kind)
 	switch {
 	case other != "":
-		return err.WithHint("did you mean '%s'?", other)
+		return err.WithMeant("%s", other)
 	case ok:
-		return err.WithHint("did you mean '%s'?", strings.TrimSpace(kind+" "+near))
+		return err.WithMeant("%s", strings.TrimSpace(kind+" "+near))
 	}
 	return err
 }

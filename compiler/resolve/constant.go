@@ -90,15 +90,14 @@ func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
 			}
 		}
 	}
-	hint := b.valueHabit(c.Str)
 	near, ok := spec.Nearest(c.Str, names)
 	switch {
-	case hint != "" && !c.Neg:
-		return err.WithHint("%s", hint)
+	case !c.Neg && b.habit(err, c.Str):
+		return err
 	case ok && c.Neg:
-		return err.WithHint("did you mean '-%s'?", near)
+		return err.WithMeant("-%s", near)
 	case ok:
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	case strings.ToUpper(c.Str) == c.Str:
 		return err.WithHint("macros of C are not in BTF: write the number")
 	}

@@ -81,7 +81,7 @@ func (b *binder) register(e *spec.Register) (operand, error) {
 	err := b.errorf(e.Span(), "there is no register '%%%s' on %s", e.Name.Name, b.target.Arch.Name)
 	names := slices.Sorted(maps.Keys(regs))
 	if near, ok := spec.Nearest(e.Name.Name, slices.Values(names)); ok {
-		return operand{}, err.WithHint("did you mean '%%%s'?", near)
+		return operand{}, err.WithMeant("%%%s", near)
 	}
 	return operand{}, err.WithHint("there are %s", join(slices.Values(names)))
 }

@@ -80,7 +80,7 @@ func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error
 	case len(symbols) == 0:
 		err := b.errorf(at, "there is no variable '%s' in this kernel", name)
 		if near, ok := spec.Nearest(name, b.variableNames()); ok {
-			err = err.WithHint("did you mean '@%s'?", near)
+			err = err.WithMeant("@%s", near)
 		} else if len(table.Lookup(perCPUOffsets)) == 0 {
 			err = err.WithHint("its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL")
 		}

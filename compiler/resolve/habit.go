@@ -40,8 +40,6 @@ func (b *binder) valueHabit(name string) string {
 		return "each event has its time; $duration is how long a call took"
 	case slices.Contains([]string{"func", "probe"}, name):
 		return "each event has the name of its function"
-	case slices.Contains([]string{"nullptr", "nil", "None", "null"}, name):
-		return "did you mean 'NULL'?"
 	case name == "args" && len(b.fn.Params) > 0:
 		return "arguments are named by themselves: " + join(paramNames(b.fn))
 	case word == "return" && b.fn.Result == nil && !b.fn.Untyped:
@@ -53,11 +51,28 @@ func (b *binder) valueHabit(name string) string {
 	case strings.HasPrefix(name, "common_"):
 		return "it is a part of tracefs' own records, not of a call"
 	}
-	return b.tracefsField(name)
+	return ""
 }
 
-// tracefsField returns a hint for a name such as prev_comm, as tracefs calls what the
-// argument prev has in its member comm, or "" if no argument has such a member.
+// habit sets the hint of an error about a name that is not an argument but another
+// tracer's word for something. It reports whether the name is one.
+func (b *binder) habit(err *spec.Error, name string) bool {
+	if err.Hint = b.valueHabit(name); err.Hint != "" {
+		return true
+	}
+	meant := b.tracefsField(name)
+	if slices.Contains([]string{"nullptr", "nil", "None", "null"}, name) {
+		meant = "NULL"
+	}
+	if meant != "" {
+		_ = err.WithMeant("%s", meant)
+	}
+	return meant != ""
+}
+
+// tracefsField returns the value that is meant by a name such as prev_comm, as tracefs
+// calls what the argument prev has in its member comm, or "" if no argument has such a
+// member.
 func (b *binder) tracefsField(name string) string {
 	for i := range b.fn.Params {
 		p := &b.fn.Params[i]
@@ -67,7 +82,7 @@ func (b *binder) tracefsField(name string) string {
 			continue
 		}
 		if _, has := compiler.FindMember(target, member); has {
-			return "did you mean '" + p.Name + "->" + member + "'?"
+			return p.Name + "->" + member
 		}
 	}
 	return ""
@@ -92,7 +107,7 @@ func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
 	if item.Pred.Op == spec.Mask {
 		return err.WithHint("an error is a whole number, not a bit: %s == -%s", v.Name, c.Str)
 	}
-	return err.WithHint("did you mean '-%s'?", c.Str)
+	return err.WithMeant("-%s", c.Str)
 }
 
 // isResult reports whether a value is what the function returns, or the argument ret of

@@ -95,7 +95,7 @@ func unknownIterator(trace *spec.Trace, target *compiler.Target) error {
 		return err
 	}
 	if near, ok := spec.Nearest(trace.Func.Name, slices.Values(names)); ok {
-		return err.WithHint("did you mean 'iter:%s'?", near)
+		return err.WithMeant("iter:%s", near)
 	}
 	return err.WithHint("it has %s", strings.Join(names, ", "))
 }

@@ -56,10 +56,10 @@ func (b *binder) noMember(e *spec.Member, t btf.Type) error {
 		if e.Dot {
 			arrow = "."
 		}
-		return err.WithHint("did you mean '%s%s%s'?", e.X, arrow, path)
+		return err.WithMeant("%s%s%s", e.X, arrow, path)
 	}
 	if ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Pla
 // globs that cannot be traced, and joins the errors of the others to errs.
 func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kind, errs []error) (*compiler.Plan, error) {
 	stacks, comm := findStacks(target.Kernel), FindComm(target)
-	functions := map[string]crowd{}
+	functions := map[string]programCounts{}
 	for _, p := range plan.Probes {
 		p.Arch, p.Features, p.Stacks, p.Comm = target.Arch, target.Features, stacks, comm
 		c := functions[p.Func.Symbol]
@@ -60,9 +60,9 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 	}
 	decided := plan.Probes[:0]
 	for _, p := range plan.Probes {
-		crowd := functions[p.Func.Symbol]
-		crowd.functions = len(functions)
-		switch err := decide(p, target.Features, attach, crowd); {
+		counts := functions[p.Func.Symbol]
+		counts.functions = len(functions)
+		switch err := decide(p, target.Features, attach, counts); {
 		case err == nil:
 			decided = append(decided, p)
 			noteMixedSigns(plan, p)

@@ -332,19 +332,19 @@ func TestNoModules(t *testing.T) {
 		require.Equal(t, compiler.Fentry, p.Attach.Entry)
 		return p
 	}
-	a, err := chooseAttach(probe(), f, "", crowd{functions: 1})
+	a, err := chooseAttach(probe(), f, "", programCounts{functions: 1})
 	require.NoError(t, err)
 	require.Equal(t, compiler.Fentry, a.Entry) // a function of vmlinux
 	p := probe()
 	p.Func.Module = "dummy"
-	a, err = chooseAttach(p, f, "", crowd{functions: 1})
+	a, err = chooseAttach(p, f, "", programCounts{functions: 1})
 	require.NoError(t, err)
 	require.Equal(t, compiler.Kprobe, a.Entry)
 	require.Equal(t, f.NoModules, a.Reason)
-	_, err = chooseAttach(p, f, compiler.Fentry, crowd{functions: 1})
+	_, err = chooseAttach(p, f, compiler.Fentry, programCounts{functions: 1})
 	require.EqualError(t, err, "attach fentry to read: fentry in a module takes more")
 	p.Func.Tracepoint = true
-	_, err = chooseAttach(p, f, "", crowd{functions: 1})
+	_, err = chooseAttach(p, f, "", programCounts{functions: 1})
 	require.EqualError(t, err, "attach tp_btf to read: fentry in a module takes more")
 }
 

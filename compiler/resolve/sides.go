@@ -62,7 +62,7 @@ func deal(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 const mostOperands = 64
 
 // decide chooses how to attach and what to keep from entry until return.
-func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd crowd) error {
+func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts programCounts) error {
 	p.FindOperands()
 	if n := len(p.Operands); n > mostOperands {
 		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
@@ -70,11 +70,11 @@ func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, crowd c
 	if p.Follow != nil && p.Follow.Role == compiler.Joins && force == compiler.KprobeMulti && f.SessionIsReturn != 0 {
 		force = compiler.KprobeSession // no return side runs for calls with other objects
 	}
-	attach, err := chooseAttach(p, f, force, crowd)
+	attach, err := chooseAttach(p, f, force, counts)
 	if err != nil {
 		return err
 	}
-	attach.Joined = !ownLink(p) && crowd.functions > manyFunctions && (attach.Entry.Multi() || attach.Return.Multi())
+	attach.Joined = !ownLink(p) && counts.functions > manyFunctions && (attach.Entry.Multi() || attach.Return.Multi())
 	p.Attach = attach
 	if p.Chain != nil {
 		return nil

@@ -45,7 +45,7 @@ func (b *builder) noFunction(c spec.Constant, table *kallsyms.Table) error {
 		}
 	}
 	if near, ok := spec.Nearest(c.Str, names); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err
 }

@@ -110,8 +110,8 @@ func unnamed(fn *compiler.Function) bool {
 func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Spec) error {
 	name := trace.Func.Name
 	err := spec.Errorf(trace.Text, trace.Func.At, "there is no tracepoint %s in this kernel", name).WithKind(spec.NoTracepoint)
-	if hint := otherWord(target, name); hint != "" {
-		return err.WithHint("%s", hint)
+	if otherWord(err, target, name) {
+		return err
 	}
 	names := func(yield func(string) bool) {
 		for t := range untilError(typeNames(target, types, "")) {
@@ -121,7 +121,7 @@ func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Sp
 		}
 	}
 	if near, ok := spec.Nearest(name, names); ok {
-		return err.WithHint("did you mean 'tp:%s'?", near)
+		return err.WithMeant("tp:%s", near)
 	}
 	return err
 }

@@ -66,20 +66,21 @@ func hasTracepoint(t *compiler.Target, name string) bool {
 	return t.Kernel.TypeByName(tracepointType+name, &typedef) == nil
 }
 
-// otherWord returns a hint for a name that is not a function but that C or
-// other tracers use for something that can be traced, or "".
-func otherWord(t *compiler.Target, name string) string {
-	if hint := cmp.Or(syscallHint(t, name), spec.FunctionHabit(name)); hint != "" {
-		return hint
+// otherWord sets the hint of an error about a name that is not a function but that C or
+// other tracers use for something that can be traced. It reports whether the name is one.
+func otherWord(err *spec.Error, t *compiler.Target, name string) bool {
+	err.Hint = cmp.Or(syscallHint(t, name), spec.FunctionHabit(name))
+	if err.Hint == "" && hasTracepoint(t, name) {
+		err.Hint = "it is a tracepoint: tp:" + name
 	}
-	if hasTracepoint(t, name) {
-		return "it is a tracepoint: tp:" + name
+	if err.Hint != "" {
+		return true
 	}
 	call := t.Arch.SyscallPrefix + "sys_" + strings.TrimPrefix(name, "sys_")
 	if len(funcsByName(t.Kernel, call)) > 0 {
-		return fmt.Sprintf("did you mean '%s'?", call)
+		_ = err.WithMeant("%s", call)
 	}
-	return ""
+	return err.Meant != ""
 }
 
 // syscallHint returns a hint for the name of a system call's tracepoint in
@@ -142,8 +143,8 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 		}
 	}
 	err := fail("there is no function %s in this kernel", name)
-	if hint := otherWord(t, name); hint != "" {
-		return err.WithHint("%s", hint)
+	if otherWord(err, t, name) {
+		return err
 	}
 	longer := false
 	near, ok := spec.Nearest(name, func(yield func(string) bool) {
@@ -158,11 +159,13 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 	bare := trace.Line != nil && trace.Line.Kind == spec.Kprobe && trace.Line.Event.Name == "" && trace.Items == nil
 	switch {
 	case ok && bare:
-		return err.WithHint("did you mean '%s'? a variable is shown by ksnoop print '@%s'", near, name)
+		_ = err.WithMeant("%s", near)
+		err.Hint += fmt.Sprintf(" a variable is shown by ksnoop print '@%s'", name)
+		return err
 	case bare:
 		return err.WithHint("a variable is shown by ksnoop print '@%s'", name)
 	case ok:
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	case longer:
 		return err.WithHint("functions whose names begin with it: '%s_*'", name)
 	}

@@ -99,11 +99,11 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 	case isDuration(text):
 		return err.WithHint("only $duration is compared with a time")
 	case size != "" && counted && !timed:
-		return err.WithHint("did you mean '%s%s'?", amount, size)
+		return err.WithMeant("%s%s", amount, size)
 	case sizes[unit] != 0 && strings.Contains(amount, ".") && !timed:
 		return err.WithHint("a size is a whole number: 1536K is 1.5 times 1M")
 	case meantUnit(text) != "":
-		return err.WithHint("did you mean '%s%s'?", amount, meantUnit(text))
+		return err.WithMeant("%s%s", amount, meantUnit(text))
 	case only(plain, "01234567") && base == 8, only(plain, decimal) && base == 10, only(plain, hexadecimal) && base == 16:
 		return err.WithHint("leave out the suffix '%s'", digits[len(plain):])
 	case only(text, "numsh."+decimal) && strings.Trim(text[len(text)-1:], "smh") == "":

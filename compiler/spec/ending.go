@@ -11,7 +11,7 @@ func (p *parser) span(t *Trace) error {
 	case ahead.tok.kind == end:
 		return Errorf(p.text, Span{arrow.End, arrow.End}, "a function is missing after '=>'")
 	case compared && ahead.tok.kind != name:
-		return Errorf(p.text, arrow, "'=>' is not a comparison").WithHint("did you mean '>='?")
+		return Errorf(p.text, arrow, "'=>' is not a comparison").WithMeant(">=")
 	}
 	refuse, err := p.point(t.Ending)
 	switch {

@@ -12,12 +12,13 @@ import (
 // the place marked, and the hint if there is one. If the spec is from a file, the
 // file, line and column come before the message.
 type Error struct {
-	Text string // the spec
-	From Source // the line that Text is from
-	At   Span   // the place in Text
-	Msg  string // what is wrong
-	Hint string // how to correct it; may be empty or have several lines
-	Kind ErrorKind
+	Text  string // the spec
+	From  Source // the line that Text is from
+	At    Span   // the place in Text
+	Msg   string // what is wrong
+	Hint  string // how to correct it; may be empty or have several lines
+	Meant string // what Hint proposes instead of the text at the place, or ""
+	Kind  ErrorKind
 }
 
 // ErrorKind tells apart the errors on which programs decide.
@@ -29,6 +30,7 @@ const (
 	NoTracepoint              // the kernel has no tracepoint of that name
 	NoIterator                // the kernel has no iterator of that name
 	HiddenAddresses           // the user may not see the addresses of symbols
+	NamesInHint               // the hint has all names that there are
 )
 
 // Errorf returns an error at a place in the text of a spec. It is not inlined
@@ -44,6 +46,15 @@ func Errorf(text string, at Span, format string, args ...any) *Error {
 //go:noinline
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithMeant sets the hint of e to the question whether this was meant, and returns e.
+//
+//go:noinline
+func (e *Error) WithMeant(format string, args ...any) *Error {
+	e.Meant = fmt.Sprintf(format, args...)
+	e.Hint = "did you mean '" + e.Meant + "'?"
 	return e
 }
 

@@ -9,12 +9,13 @@ import (
 
 func TestErrorf(t *testing.T) {
 	text := "vfs_read(cuont > 5)"
-	err := Errorf(text, Span{9, 14}, "%s has no argument '%s'", "vfs_read", "cuont").WithHint("did you mean '%s'?", "count")
+	err := Errorf(text, Span{9, 14}, "%s has no argument '%s'", "vfs_read", "cuont").WithMeant("%s", "count")
 	require.EqualError(t, err, `
 vfs_read has no argument 'cuont'
   vfs_read(cuont > 5)
            ^^^^^
   did you mean 'count'?`[1:])
+	require.Equal(t, "count", err.Meant)
 }
 
 func TestErrorShowsPlace(t *testing.T) {

@@ -260,7 +260,7 @@ func (t *Trace) NoField(name Ident) *Error {
 	names := t.ItemNames()
 	names = append(names, slices.Sorted(maps.Keys(EventFields))...)
 	if near, ok := Nearest(name.Name, slices.Values(names)); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err.WithHint("it has %s", strings.Join(names, " "))
 }

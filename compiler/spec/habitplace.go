@@ -74,7 +74,7 @@ func isSourceFile(word string) bool {
 // what follows it, or "" for other words.
 func commandHint(word, rest string) string {
 	variable, or := rest, ""
-	if IsWord(rest[0]) && !isDigit(rest[0]) {
+	if IsWord(rest[0]) && !IsDigit(rest[0]) {
 		variable = "@" + rest
 	}
 	switch word {

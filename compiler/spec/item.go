@@ -118,10 +118,10 @@ func (p *parser) badFormat() error {
 	default:
 		err := Errorf(p.text, t.at, "%s is not a format", t)
 		if word := formatHabits.Meaning(t.text); word != "" {
-			return err.WithHint("did you mean '%s'?", word)
+			return err.WithMeant("%s", word)
 		}
 		if near, ok := Nearest(t.text, slices.Values(Formats)); ok {
-			return err.WithHint("did you mean '%s'?", near)
+			return err.WithMeant("%s", near)
 		}
 		return err.WithHint("%s", all)
 	}

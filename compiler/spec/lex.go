@@ -55,7 +55,7 @@ type lexer struct {
 // function returns the next token. A name may have dots and wildcards.
 func (l *lexer) function() (token, error) {
 	last := l.pos
-	l.skip(isBlank)
+	l.skip(IsBlank)
 	start := l.pos
 	for l.skip(isPattern); l.class(); l.skip(isPattern) {
 	}
@@ -63,7 +63,7 @@ func (l *lexer) function() (token, error) {
 	case t.text == "", t.text[0] == '.':
 		l.pos = last
 		return l.next()
-	case isDigit(t.text[0]):
+	case IsDigit(t.text[0]):
 		t.kind = number
 		return t, nil
 	default:
@@ -89,13 +89,13 @@ func (l *lexer) class() bool {
 // end each time.
 func (l *lexer) next() (token, error) {
 	last := l.pos
-	l.skip(isBlank)
+	l.skip(IsBlank)
 	start := l.pos
 	if start == len(l.text) {
 		return token{kind: end, at: Span{last, last}}, nil
 	}
 	switch c := l.text[start]; {
-	case isDigit(c):
+	case IsDigit(c):
 		l.skip(isDotted)
 		return l.token(number, start), nil
 	case IsWord(c):
@@ -164,7 +164,7 @@ func (l *lexer) foreign() *Error {
 // CheckText returns an error if text has other characters than printable ASCII and
 // blanks.
 func CheckText(text string) error {
-	at := strings.IndexFunc(text, func(r rune) bool { return r > '~' || !isPrintable(byte(r)) && !isBlank(byte(r)) })
+	at := strings.IndexFunc(text, func(r rune) bool { return r > '~' || !isPrintable(byte(r)) && !IsBlank(byte(r)) })
 	if at < 0 {
 		return nil
 	}
@@ -172,8 +172,6 @@ func CheckText(text string) error {
 	return l.foreign()
 }
 
-func isBlank(c byte) bool   { return c == ' ' || '\t' <= c && c <= '\r' }
-func isDigit(c byte) bool   { return '0' <= c && c <= '9' }
 func isDotted(c byte) bool  { return c == '.' || IsWord(c) }
 func isCompare(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
 func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
@@ -182,8 +180,14 @@ func isPattern(c byte) bool { return isDotted(c) || c == '*' || c == '?' }
 // opening bracket.
 func isInClass(c byte) bool { return isDotted(c) || strings.IndexByte("*?[!^-", c) >= 0 }
 
+// IsBlank reports whether c is white space.
+func IsBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
+
+// IsDigit reports whether c is a decimal digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
 // IsWord reports whether names of C may contain c.
-func IsWord(c byte) bool { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+func IsWord(c byte) bool { return c == '_' || IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
 
@@ -191,7 +195,7 @@ func isPrintable(c byte) bool { return ' ' <= c && c <= '~' }
 // spec. Invalid BTF may have other names, with control characters for a terminal.
 func IsName(name string) bool {
 	for i := range len(name) {
-		if !isPrintable(name[i]) || isBlank(name[i]) {
+		if !isPrintable(name[i]) || IsBlank(name[i]) {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ func (p *parser) atRange() bool { return p.tok.kind == number && strings.Contain
 func (p *parser) bounds() (first, last uint64, err error) {
 	whole := p.tok
 	from, to, _ := strings.Cut(whole.text, "..")
-	if from == "" || to == "" || !isDigit(to[0]) {
+	if from == "" || to == "" || !IsDigit(to[0]) {
 		return 0, 0, Errorf(p.text, whole.at, "%s is not a range", whole).WithHint("a range has two numbers: name[0..7]")
 	}
 	for i, part := range []struct {

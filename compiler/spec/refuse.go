@@ -69,7 +69,7 @@ func (p *parser) badAfterFunc() error {
 	case t.is(","):
 		return Errorf(p.text, t.at, "a spec names one function").WithHint("write one spec for each function")
 	case t.kind == name && strings.EqualFold(t.text, "if"):
-		return p.expected("'('").WithHint("did you mean 'if'?")
+		return p.expected("'('").WithMeant("if")
 	case t.kind == name && slices.Contains(commandHabits, p.prev.text):
 		return p.expected("'('").WithHint("a function is named by itself: leave out '%s'", p.prev.text)
 	case t.is("*"), t.is("?"), t.is("["):
@@ -152,7 +152,7 @@ func (p *parser) unexpected(want string) *Error {
 	case ";":
 		return err.WithHint("separate values with ',', and quote each function with its values")
 	case "|":
-		return err.WithHint("did you mean '||'?")
+		return err.WithMeant("||")
 	case "%", "/", "^":
 		return err.WithHint(theOperators)
 	case "?":

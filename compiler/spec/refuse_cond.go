@@ -39,7 +39,7 @@ func (p *parser) badOp() error {
 	case p.tok.not() && tilde:
 		return err.WithHint(`what does not match is written !(name ~ "eth*")`)
 	case typo:
-		return err.WithHint("did you mean '%s'?", op)
+		return err.WithMeant("%s", op)
 	case p.tok.text == "<<=" || p.tok.text == ">>=":
 		return err.WithHint(noAssignments)
 	default:
@@ -135,11 +135,11 @@ func (p *parser) badInCond(want string) error {
 	t := p.tok
 	switch op, joins := connective(t.text); {
 	case joins && op != "!":
-		return p.expected(want).WithHint("did you mean '%s'?", op)
+		return p.expected(want).WithMeant("%s", op)
 	case t.is("|"):
-		return p.expected(want).WithHint("did you mean '||'?")
+		return p.expected(want).WithMeant("||")
 	case t.is(","):
-		return p.expected(want).WithHint("did you mean '&&'?")
+		return p.expected(want).WithMeant("&&")
 	case p.afterNot():
 		return p.expected(want).WithHint("did you mean '!'? it comes before a condition: !(a == 5)")
 	case t.word("if"):
@@ -182,11 +182,11 @@ func (p *parser) badAfterTerm(want, join string) error {
 	case item != nil && !tested && (t.kind == number || t.kind == quoted):
 		return p.expected("an operator, " + want)
 	case item != nil && !tested && t.kind == name && comparisonHabits.Meaning(t.text) != "":
-		return p.expected("an operator, "+want).WithHint("did you mean '%s'?", comparisonHabits.Meaning(t.text))
+		return p.expected("an operator, "+want).WithMeant("%s", comparisonHabits.Meaning(t.text))
 	case item != nil && !tested && t.kind == name && item.Value.String() == "not":
 		return p.expected("an operator, " + want).WithHint("a condition comes after 'if', and '!' negates it: vfs_read(count) if !count")
 	case item != nil && !tested && isErrs[strings.ToLower(t.text)]:
-		return p.expected("an operator, " + want).WithHint("did you mean 'is-err'?")
+		return p.expected("an operator, " + want).WithMeant("is-err")
 	case t.is(":") && !tested && item != nil:
 		return p.expected(want).WithHint("a value has one format")
 	case t.is(":"):

@@ -160,7 +160,7 @@ func (p *parser) badBuiltin(start int) error {
 		if near == "arg" {
 			near = "arg1"
 		}
-		return err.WithHint("did you mean '$%s'?", near)
+		return err.WithMeant("$%s", near)
 	}
 	return err.WithHint("%s", builtins())
 }

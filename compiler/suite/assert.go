@@ -63,7 +63,7 @@ func (l *line) condition(a *Assert) error {
 		last := a.Path[len(a.Path)-1].AnyOf[0].Func
 		err := l.missing("a condition", word{})
 		if near, ok := spec.Nearest(last.Name, slices.Values(kindWords)); ok {
-			return err.WithHint("did you mean '%s'?", near)
+			return err.WithMeant("%s", near)
 		}
 		return err.WithHint("the conditions are %s", strings.Join(kindWords, ", "))
 	}

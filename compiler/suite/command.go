@@ -175,7 +175,7 @@ func (r *Run) String() string {
 
 // quoteWord returns a word of a command as it is written in a probe file.
 func quoteWord(word string) string {
-	special := strings.IndexFunc(word, func(r rune) bool { return r == '"' || r == '\'' || r == '#' || isBlank(byte(r)) }) >= 0
+	special := strings.IndexFunc(word, func(r rune) bool { return r == '"' || r == '\'' || r == '#' || spec.IsBlank(byte(r)) }) >= 0
 	if word == "" || word == "--" || special || word == "status" || word == "timeout" || slices.Contains(shellWords, word) {
 		return quote(word)
 	}

@@ -26,7 +26,7 @@ type word struct {
 
 // skip moves past blanks.
 func (l *line) skip() {
-	for l.pos < len(l.text) && isBlank(l.text[l.pos]) {
+	for l.pos < len(l.text) && spec.IsBlank(l.text[l.pos]) {
 		l.pos++
 	}
 }
@@ -41,7 +41,7 @@ func (l *line) end() bool {
 func (l *line) word() word {
 	l.skip()
 	start := l.pos
-	for l.pos < len(l.text) && !isBlank(l.text[l.pos]) {
+	for l.pos < len(l.text) && !spec.IsBlank(l.text[l.pos]) {
 		l.pos++
 	}
 	return l.since(start)
@@ -138,7 +138,7 @@ func (l *line) unknown(w word, what string, words []string) *spec.Error {
 	}
 	switch near, ok := spec.Nearest(w.text, slices.Values(words)); {
 	case ok:
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	case strings.HasPrefix(w.text, "#"):
 		return err.WithHint("a comment begins with a blank and '#'")
 	case len(words) == 1:
@@ -148,11 +148,10 @@ func (l *line) unknown(w word, what string, words []string) *spec.Error {
 	}
 }
 
-func isBlank(c byte) bool    { return c == ' ' || '\t' <= c && c <= '\r' }
 func isOperator(c byte) bool { return strings.IndexByte("=!<>", c) >= 0 }
 
 func isNameByte(c byte) bool {
-	return c == '_' || c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	return c == '-' || c == '.' || spec.IsWord(c)
 }
 
 // isNumber reports whether text is a decimal number.

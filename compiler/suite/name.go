@@ -80,7 +80,7 @@ func (p *parser) unknownName(use named) error {
 		}
 	}
 	if near, ok := spec.Nearest(use.name, names); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err
 }

@@ -1,13 +1,17 @@
 package suite
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
+)
 
 // uncomment removes the comment from a line. A comment begins with a # that is at
 // the start of the line or after a blank, and not in quotes.
 func uncomment(text string) string {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case c == '#' && (i == 0 || isBlank(text[i-1])):
+		case c == '#' && (i == 0 || spec.IsBlank(text[i-1])):
 			return text[:i]
 		case c == '"' || c == '\'':
 			i = closing(text, i)
@@ -36,7 +40,7 @@ func (l *line) unquoted() (w word, quoted bool, err error) {
 	l.skip()
 	start := l.pos
 	var text strings.Builder
-	for l.pos < len(l.text) && !isBlank(l.text[l.pos]) {
+	for l.pos < len(l.text) && !spec.IsBlank(l.text[l.pos]) {
 		c := l.text[l.pos]
 		if c != '"' && c != '\'' {
 			text.WriteByte(c)

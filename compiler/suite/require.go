@@ -64,9 +64,9 @@ func (l *line) operator(ops map[string]spec.Op, list string) (spec.Op, error) {
 	err := l.missing("a comparison", w)
 	switch {
 	case w.text == "=" && ops["=="] != 0:
-		return 0, err.WithHint("did you mean '=='?")
+		return 0, err.WithMeant("==")
 	case w.text == "=<" || w.text == "=>":
-		return 0, err.WithHint("did you mean '%s='?", w.text[1:])
+		return 0, err.WithMeant("%s=", w.text[1:])
 	}
 	return 0, err.WithHint("the comparisons are %s", list)
 }

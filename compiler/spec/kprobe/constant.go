@@ -18,7 +18,7 @@ func (p *parser) constant(item *spec.Item) (c spec.Constant, err error) {
 		c, err = p.quoted()
 	case p.has("CPUS{"):
 		c, err = p.cpus()
-	case item.Pred.Op != spec.Glob && (isDigit(p.text[p.pos]) || p.has("-")):
+	case item.Pred.Op != spec.Glob && (spec.IsDigit(p.text[p.pos]) || p.has("-")):
 		c, err = p.integer()
 	default:
 		c, err = p.bare(field)
@@ -49,7 +49,7 @@ func (p *parser) quoted() (c spec.Constant, err error) {
 }
 
 // isBare reports whether c is allowed in a string without quotes.
-func isBare(c byte) bool { return !isBlank(c) && strings.IndexByte(`()&|"'`, c) < 0 }
+func isBare(c byte) bool { return !spec.IsBlank(c) && strings.IndexByte(`()&|"'`, c) < 0 }
 
 // bare parses a word without quotes: a string, or the name of a function.
 func (p *parser) bare(field *spec.Field) (c spec.Constant, err error) {
@@ -136,7 +136,7 @@ func (p *parser) cpuRange() (r spec.CPURange, err error) {
 }
 
 func (p *parser) cpu() (int, error) {
-	id := p.run(isDigit)
+	id := p.run(spec.IsDigit)
 	n, err := strconv.ParseUint(id.Name, 10, 32)
 	switch {
 	case id.Name == "":

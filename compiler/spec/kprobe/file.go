@@ -34,7 +34,7 @@ type file struct{ traces []*spec.Trace }
 func (f *file) line(line string, from spec.Source) error {
 	probe := Is(line)
 	line = uncomment(line, !probe)
-	if strings.TrimFunc(line, func(r rune) bool { return r < 0x80 && isBlank(byte(r)) }) == "" {
+	if strings.TrimFunc(line, func(r rune) bool { return r < 0x80 && spec.IsBlank(byte(r)) }) == "" {
 		return nil
 	}
 	err := f.add(line, from, probe)
@@ -115,7 +115,7 @@ func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 		}
 	}
 	if near, ok := spec.Nearest(event.Name, events); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ func (p *parser) filter(at spec.Span) (err error) {
 
 // blanks skips blanks. All methods for filters return with pos after the blanks
 // that follow what they parsed.
-func (p *parser) blanks() { p.run(isBlank) }
+func (p *parser) blanks() { p.run(spec.IsBlank) }
 
 // operator moves past an operator and the blanks after it. It returns false if
 // another token follows.
@@ -127,7 +127,7 @@ func (p *parser) compare(field *spec.Field) (spec.Op, error) {
 // field parses a name and its suffix .function or .ustring.
 func (p *parser) field() (*spec.Field, error) {
 	id := p.run(spec.IsWord)
-	if id.Name == "" || isDigit(id.Name[0]) {
+	if id.Name == "" || spec.IsDigit(id.Name[0]) {
 		p.pos = id.At.Start
 		return nil, p.noField()
 	}

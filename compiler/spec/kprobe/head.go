@@ -52,7 +52,7 @@ func (p *parser) badKind() error {
 
 // maxActive parses the number after r, as in r8.
 func (p *parser) maxActive() error {
-	number := p.run(isDigit)
+	number := p.run(spec.IsDigit)
 	if number.Name == "" {
 		return nil
 	}

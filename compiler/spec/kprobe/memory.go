@@ -20,7 +20,7 @@ func (p *parser) memoryAt() (spec.Expr, error) {
 		return nil, p.errorf(p.at(p.end-p.pos), "an offset in a file").WithHint("name a variable of the kernel: @jiffies")
 	case id.Name == "":
 		return nil, p.expected("a variable or an address after '@'")
-	case isDigit(id.Name[0]):
+	case spec.IsDigit(id.Name[0]):
 		if a.N, err = spec.ParseUint(id.Name); err != nil {
 			return nil, p.badNumber(id, err)
 		}

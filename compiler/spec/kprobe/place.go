@@ -22,7 +22,7 @@ func (p *parser) place() error {
 	case strings.Contains(whole, "/"):
 		return p.errorf(p.at(len(whole)), "probes in programs are not supported").
 			WithHint("a place is a function of the kernel, for example vfs_read")
-	case isDigit(whole[0]) && !strings.Contains(whole, ":"):
+	case spec.IsDigit(whole[0]) && !strings.Contains(whole, ":"):
 		return p.address()
 	}
 	if err := p.symbol(); err != nil {
@@ -50,7 +50,7 @@ func (p *parser) returnSuffix() error {
 	at := spec.Span{Start: p.pos + i, End: p.end}
 	switch {
 	case p.word(at) != "%return":
-		return p.errorf(at, "%s after the place", spec.Quote(p.word(at))).WithHint("did you mean '%%return'?")
+		return p.errorf(at, "%s after the place", spec.Quote(p.word(at))).WithMeant("%%return")
 	case p.trace.Tracepoint:
 		return p.errorf(at, "a tracepoint returns nothing")
 	}
@@ -100,7 +100,7 @@ func (p *parser) symbol() error {
 	switch {
 	case id.Name == "":
 		return p.noSymbol()
-	case isDigit(id.Name[0]):
+	case spec.IsDigit(id.Name[0]):
 		return p.errorf(id.At, "%s is not a name of a function", spec.Quote(id.Name)).
 			WithHint("a name does not begin with a digit")
 	case len(id.Name) > longestSymbol:

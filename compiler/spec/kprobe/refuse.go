@@ -18,7 +18,7 @@ func (p *parser) noField() error {
 	case p.has("$"), p.has("%"), p.has("@"), p.has("+"), p.has(`\`):
 		return p.errorf(at, "a filter tests the fields of the event, not %s", what).
 			WithHint("give the value a name and test this: p vfs_read len=$arg3 if len > 4096")
-	case isDigit(p.text[p.pos]), p.has(`"`), p.has("'"):
+	case spec.IsDigit(p.text[p.pos]), p.has(`"`), p.has("'"):
 		return p.errorf(at, "a constant where a field belongs").WithHint("the constant comes after the operator: count > 5")
 	default:
 		return p.errorf(at, "expected a field, not %s", what)
@@ -52,7 +52,7 @@ func (p *parser) noOp(f *spec.Field) error {
 	case p.has("=~"), p.has("!~"):
 		return err.WithHint(`write %s ~ "x*", or !(%s ~ "x*")`, f, f)
 	case p.has("="):
-		return err.WithHint("did you mean '=='?")
+		return err.WithMeant("==")
 	case p.has("->"), p.has("["):
 		return err.WithHint("give the value a name and test this: p vfs_read flags=file->f_flags if flags & 2")
 	default:
@@ -91,9 +91,9 @@ func (p *parser) badAfterTerm(want string) error {
 	case p.has(")"):
 		return p.errorf(at, "')' without a '(' before it")
 	case strings.EqualFold(word, "and"), p.has("&"), p.has(","):
-		return err.WithHint("did you mean '&&'?")
+		return err.WithMeant("&&")
 	case strings.EqualFold(word, "or"), p.has("|"):
-		return err.WithHint("did you mean '||'?")
+		return err.WithMeant("||")
 	case p.has("="), p.has("<"), p.has(">"), p.has("!="):
 		return err.WithHint("there is one comparison in a condition: (flags & 4) == 4 is flags & 4")
 	case p.has("#"):

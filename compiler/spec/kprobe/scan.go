@@ -12,7 +12,7 @@ const digits = "0123456789"
 func split(text string) []spec.Span {
 	var words []spec.Span
 	for at := 0; at < len(text); {
-		if isBlank(text[at]) {
+		if spec.IsBlank(text[at]) {
 			at++
 			continue
 		}
@@ -25,7 +25,7 @@ func split(text string) []spec.Span {
 
 // wordEnd returns the offset of the end of the word at an offset.
 func wordEnd(text string, at int) int {
-	for at < len(text) && !isBlank(text[at]) {
+	for at < len(text) && !spec.IsBlank(text[at]) {
 		if !strings.HasPrefix(text[at:], `\"`) {
 			at++
 			continue
@@ -115,14 +115,12 @@ func (p *parser) errorf(at spec.Span, format string, args ...any) *spec.Error {
 	return spec.Errorf(p.text, at, format, args...)
 }
 
-func isBlank(c byte) bool  { return c == ' ' || '\t' <= c && c <= '\r' }
-func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isDotted(c byte) bool { return c == '.' || spec.IsWord(c) }
 func isGlob(c byte) bool   { return isDotted(c) || strings.IndexByte("*?[]!^-", c) >= 0 }
 
 // isIdentifier reports whether text is a C identifier.
 func isIdentifier(text string) bool {
-	if text == "" || isDigit(text[0]) {
+	if text == "" || spec.IsDigit(text[0]) {
 		return false
 	}
 	for i := range len(text) {

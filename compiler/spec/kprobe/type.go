@@ -52,17 +52,17 @@ func (p *parser) noType() error {
 func (p *parser) badType(id spec.Ident) error {
 	err := p.errorf(id.At, "%s is not a type", spec.Quote(id.Name))
 	if other, ok := otherTypes[id.Name]; ok {
-		return err.WithHint("did you mean '%s'?", other)
+		return err.WithMeant("%s", other)
 	}
 	if near, ok := spec.Nearest(id.Name, slices.Values(spec.FetchTypes)); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err.WithHint("the types are %s, and bWIDTH@OFFSET/CONTAINER", strings.Join(spec.FetchTypes, " "))
 }
 
 // isBitfield reports whether a name is the beginning of a bitfield's type.
 func isBitfield(name string) bool {
-	return len(name) > 1 && name[0] == 'b' && isDigit(name[1])
+	return len(name) > 1 && name[0] == 'b' && spec.IsDigit(name[1])
 }
 
 // bitfield parses bWIDTH@OFFSET/CONTAINER.

@@ -23,7 +23,7 @@ func (p *parser) value() (spec.Expr, error) {
 		return p.memory()
 	case c == '\\':
 		return p.immediate()
-	case isDigit(c), c == '"', c == '\'':
+	case spec.IsDigit(c), c == '"', c == '\'':
 		return nil, p.constantFirst()
 	case spec.IsWord(c):
 		return p.name()
@@ -47,7 +47,7 @@ func (p *parser) noValue() error {
 // constantFirst returns the error for a constant without a backslash.
 func (p *parser) constantFirst() error {
 	at, what := p.token()
-	if isDigit(p.text[p.pos]) {
+	if spec.IsDigit(p.text[p.pos]) {
 		return p.errorf(at, "%s is only a number", what).
 			WithHint("a constant is written \\%s, what is in memory @%s", p.word(at), p.word(at))
 	}
@@ -124,7 +124,7 @@ func (p *parser) badVariable(id spec.Ident) error {
 	}
 	err := p.errorf(id.At, "'$%s' is not known", id.Name)
 	if near, ok := spec.Nearest(id.Name, slices.Values(variables)); ok {
-		return err.WithHint("did you mean '$%s'?", near)
+		return err.WithMeant("$%s", near)
 	}
 	return err.WithHint("there are $%s", strings.Join(variables, " $"))
 }

@@ -153,9 +153,8 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 				break
 			}
 			f.reason = misfitArgument
-			all := "it has " + strings.Join(names, ", ")
-			if len(names) > 0 && !strings.Contains(strings.Join(hints, " "), all) {
-				hints = append(hints, all)
+			if len(names) > 0 && refused.Kind != spec.NamesInHint {
+				hints = append(hints, "it has "+strings.Join(names, ", "))
 			}
 		case *spec.Builtin:
 			if strings.HasPrefix(e.Name.Name, "arg") {
@@ -232,7 +231,7 @@ func renamedHints(t *spec.Trace, refused *spec.Error, types *btf.Spec) []string 
 		if err != nil || !ok || !spec.IsName(fn.Name) || madeForTracing(fn.Name) || !strings.Contains("_"+fn.Name+"_", part) || !takes(fn, t) {
 			continue
 		}
-		if !slices.Contains(found, fn.Name) && !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(h, "'"+fn.Name+"'") }) {
+		if !slices.Contains(found, fn.Name) && fn.Name != refused.Meant {
 			found = append(found, fn.Name)
 		}
 	}

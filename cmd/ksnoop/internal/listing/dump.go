@@ -120,13 +120,13 @@ func readInput(r io.Reader, digits bool) (data []byte, cut bool, err error) {
 }
 
 // Indentation parses the indentation of a level of a value.
-func Indentation(text string) (string, error) {
+func Indentation(option, text string) (string, error) {
 	if text == "tab" {
 		return "\t", nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 16 {
-		return "", exit.Usagef("--indent is %q: it must be a number from 1 to 16, or tab", text)
+		return "", exit.Usagef("--%s is %q: it must be a number from 1 to 16, or tab", option, text)
 	}
 	return strings.Repeat(" ", n), nil
 }

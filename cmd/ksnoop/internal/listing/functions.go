@@ -78,7 +78,7 @@ func infoType(out *output, word string, kernel *compiler.Target, reason error) e
 	var e *spec.Error
 	if errors.As(reason, &e) && e.Hint == "" {
 		if near, ok := resolve.NearestType(kernel, word); ok {
-			return e.WithHint("did you mean '%s'?", near)
+			return e.WithMeant("%s", near)
 		}
 	}
 	return reason
@@ -187,19 +187,18 @@ func info(out *output, t *spec.Trace, kernel *compiler.Target) error {
 // one with the nearest name.
 func fitsOne(t *spec.Trace, functions []*compiler.Function, kernel *compiler.Target) error {
 	var misfit *spec.Error
-	near := false
 	for _, fn := range functions {
 		err := resolve.Fits(named(t, fn.Name), kernel)
 		var e *spec.Error
 		if len(functions) == 1 || !errors.As(err, &e) {
 			return err
 		}
-		if found := strings.HasPrefix(e.Hint, "did you mean"); misfit == nil || found && !near {
-			misfit, near = e, found
+		if misfit == nil || e.Meant != "" && misfit.Meant == "" {
+			misfit = e
 		}
 	}
 	misfit.Msg = fmt.Sprintf("none of the %d functions that match '%s' has what the spec names: %s", len(functions), t.Func.Name, misfit.Msg)
-	if !near {
+	if misfit.Meant == "" {
 		misfit.Hint = "" // it is about one function of many
 	}
 	return misfit

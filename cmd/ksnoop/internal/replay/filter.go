@@ -241,7 +241,7 @@ func (f *filter) unknown(value spec.Expr, records bool) error {
 	}
 	err := spec.Errorf(f.trace.Text, value.Span(), "no %s has '%s'", what, value)
 	if near, ok := spec.Nearest(value.String(), slices.Values(f.names)); ok {
-		return err.WithHint("did you mean '%s'?", near)
+		return err.WithMeant("%s", near)
 	}
 	return err.WithHint("%s", hint)
 }

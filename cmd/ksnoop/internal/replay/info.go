@@ -8,10 +8,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -19,16 +22,40 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// IsRecording reports whether a file is a recording, of any version, or the beginning of
+// Info prints what the words and files of a command line name: recordings first, and then,
+// by package listing, functions and types.
+func Info(o *listing.ListOptions, stdout io.Writer) error {
+	words := o.Specs.Texts
+	if slices.Contains(words, "-") {
+		return exit.Usagef("info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE")
+	}
+	for len(words) > 0 && isRecording(words[0]) {
+		if err := infoRecording(words[0], o.Format, stdout); err != nil {
+			return err
+		}
+		if words = words[1:]; len(words)+len(o.Specs.Files) == 0 {
+			return nil
+		}
+	}
+	for _, word := range words {
+		if _, err := os.Stat(word); err == nil && strings.Contains(word, "/") {
+			return fmt.Errorf("read %s: it is not a recording of ksnoop record", word)
+		}
+	}
+	o.Specs.Texts = words
+	return listing.Info(o, stdout)
+}
+
+// isRecording reports whether a file is a recording, of any version, or the beginning of
 // one, or perhaps one that this user may not read.
-func IsRecording(name string) bool {
+func isRecording(name string) bool {
 	n, err := run.BytesOfMagic(name)
 	return n >= 0 || errors.Is(err, fs.ErrPermission)
 }
 
-// Info prints where, when and of what a recording was made, and what is in it. It does
+// infoRecording prints where, when and of what a recording was made, and what is in it. It does
 // so of a damaged one, too, and returns what is wrong.
-func Info(name, format string, out io.Writer) error {
+func infoRecording(name, format string, out io.Writer) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("read the recording: %w", err)

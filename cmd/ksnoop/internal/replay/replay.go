@@ -1,4 +1,4 @@
-// Package replay prints a recording as trace would have printed it.
+// Package replay prints a recording as trace would have printed it, or tells what is in it.
 package replay
 
 import (

@@ -11,12 +11,12 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-func TestParseDuration(t *testing.T) {
+func TestParseTime(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"10s": 10 * time.Second, "500ms": 500 * time.Millisecond, "2m30s": 150 * time.Second,
 		"10": 10 * time.Second, "0.5": 500 * time.Millisecond, "1e-1": 0, "-1": 0, "0": 0, "": 0, "soon": 0, "0x10": 0, "NaN": 0,
 	} {
-		got, err := ParseDuration(text)
+		got, err := ParseTime("for", text)
 		require.Equal(t, want, got, text)
 		require.Equal(t, want == 0, err != nil, text)
 	}

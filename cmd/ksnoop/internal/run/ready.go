@@ -45,10 +45,10 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 }
 
 // ReadyFD parses the number of a file descriptor that ksnoop may have inherited.
-func ReadyFD(text string) (int, error) {
+func ReadyFD(option, text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || n <= 2 {
-		return 0, exit.Usagef("--ready-fd is %q: it must be the number of an open file, from 3 on", text)
+		return 0, exit.Usagef("--%s is %q: it must be the number of an open file, from 3 on", option, text)
 	}
 	return int(n), nil
 }

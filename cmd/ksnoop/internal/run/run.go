@@ -150,9 +150,6 @@ type Bounds struct {
 // MostEvents is the largest value of -n.
 const MostEvents = 1 << 62
 
-// ParseDuration parses the value of --for.
-func ParseDuration(text string) (time.Duration, error) { return ParseTime("for", text) }
-
 // ParseTime parses the value of an option that is a time; a plain number is in seconds.
 func ParseTime(option, text string) (time.Duration, error) {
 	unit := ""

@@ -40,11 +40,11 @@ func (o *TableOptions) Check(unit *compiler.Unit) error {
 func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error {
 	for _, option := range []struct {
 		name  string
-		given bool
+		given bool // and of no use without tables
 	}{
-		{"every", o.Every > 0}, {"clear", o.Clear}, {"top", o.Arrange.Top > 0}, {"sort", o.Arrange.Sort != ""}, {"keys", o.Keys > 0},
+		{"every", o.Every > 0 && !iterates}, {"clear", o.Clear}, {"top", o.Arrange.Top > 0}, {"sort", o.Arrange.Sort != ""}, {"keys", o.Keys > 0},
 	} {
-		if option.given && len(tables) == 0 && !(iterates && option.name == "every") {
+		if option.given && len(tables) == 0 {
 			return exit.Usagef("--%s is for tables, and no spec has an aggregate: as in ksnoop 'vfs_read($comm, count())'", option.name)
 		}
 	}

@@ -25,8 +25,8 @@ func addConditions(conds []spec.Cond, traces []*spec.Trace) {
 
 // UserCondition returns the condition $uid == ID for a user, who is looked up in the
 // file passwd.
-func UserCondition(text, passwd string) (spec.Cond, error) {
-	id, err := findUser(text, passwd)
+func UserCondition(option, text, passwd string) (spec.Cond, error) {
+	id, err := findUser(option, text, passwd)
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func builtinItem(name string, op spec.Op, c spec.Constant) *spec.Item {
 const longestComm = 15
 
 // CommCondition returns the condition $comm ~ "glob".
-func CommCondition(glob string) (spec.Cond, error) {
+func CommCondition(option, glob string) (spec.Cond, error) {
 	elements, err := spec.ParseGlob(glob)
 	if err != nil {
-		return nil, exit.Usagef("--comm: %w", err)
+		return nil, exit.Usagef("--%s: %w", option, err)
 	}
 	least := 0
 	for _, e := range elements {
@@ -57,26 +57,26 @@ func CommCondition(glob string) (spec.Cond, error) {
 		}
 	}
 	if least == 0 && len(elements) == 0 || least > longestComm {
-		return nil, exit.Usagef("--comm is %q: no thread can have such a name, which has 1 to %d characters", glob, longestComm)
+		return nil, exit.Usagef("--%s is %q: no thread can have such a name, which has 1 to %d characters", option, glob, longestComm)
 	}
 	return builtinItem("comm", spec.Glob, spec.Constant{Kind: spec.String, Text: strconv.Quote(glob), Str: glob}), nil
 }
 
 // findUser returns the id of a user, by name or number.
-func findUser(text, passwd string) (uint32, error) {
+func findUser(option, text, passwd string) (uint32, error) {
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return uint32(n), nil
 	}
 	users, err := ReadUsers(passwd)
 	if err != nil {
-		return 0, exit.Usagef("--uid is %q: names need %v; give the number", text, err)
+		return 0, exit.Usagef("--%s is %q: names need %v; give the number", option, text, err)
 	}
 	for _, u := range users {
 		if u.Name == text {
 			return u.Id, nil
 		}
 	}
-	return 0, exit.Usagef("--uid is %q: there is no such user in %s; give the number", text, passwd)
+	return 0, exit.Usagef("--%s is %q: there is no such user in %s; give the number", option, text, passwd)
 }
 
 // user is a line of the file passwd.

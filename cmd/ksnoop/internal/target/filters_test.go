@@ -13,12 +13,12 @@ import (
 // TestConditions verifies that --comm and --uid become conditions of the language.
 func TestConditions(t *testing.T) {
 	comm := func(glob string) spec.Cond {
-		cond, err := CommCondition(glob)
+		cond, err := CommCondition("comm", glob)
 		require.NoError(t, err)
 		return cond
 	}
 	user := func(text string) spec.Cond {
-		cond, err := UserCondition(text, os.DevNull)
+		cond, err := UserCondition("uid", text, os.DevNull)
 		require.NoError(t, err)
 		return cond
 	}
@@ -47,14 +47,14 @@ func TestFindUser(t *testing.T) {
 	passwd := filepath.Join(t.TempDir(), "passwd")
 	require.NoError(t, os.WriteFile(passwd, []byte("root:x:0:0:root:/root:/bin/sh\nbroken\nbob:x:1000:100::/:\nodd:x:none:1::/:\n"), 0o644))
 	for text, want := range map[string]uint32{"0": 0, "4294967295": 4294967295, "root": 0, "bob": 1000} {
-		id, err := findUser(text, passwd)
+		id, err := findUser("uid", text, passwd)
 		require.NoError(t, err, text)
 		require.Equal(t, want, id)
 	}
 	for _, text := range []string{"x", "broken", "odd", "-1", "4294967296", ""} {
-		_, err := findUser(text, passwd)
+		_, err := findUser("uid", text, passwd)
 		require.ErrorContains(t, err, "there is no such user in "+passwd+"; give the number")
 	}
-	_, err := findUser("bob", passwd+"/none")
+	_, err := findUser("uid", "bob", passwd+"/none")
 	require.ErrorContains(t, err, "give the number")
 }

@@ -13,24 +13,27 @@ import (
 )
 
 // ParseNumber parses the value of an option that is a positive number.
-func ParseNumber(name, text string, limit uint64) (uint64, error) {
+func ParseNumber(option, text string, limit uint64) (uint64, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
-	if name == "pid" && strings.HasPrefix(text, "function") {
-		return 0, exit.Usagef("--pid is %q: it must be a number; leave out trace-cmd's plugin, as in ksnoop 'vfs_read(count)'", text)
-	}
-	if err != nil && limit == MaxPID && strings.IndexFunc(text, unicode.IsLetter) == 0 {
-		return 0, exit.Usagef("--%s is %q: it must be a number; --comm %s traces processes by their name", name, text, text)
-	}
 	if err != nil || n == 0 || n > limit {
-		return 0, exit.Usagef("--%s is %q: it must be a number from 1 to %d", name, text, limit)
+		return 0, exit.Usagef("--%s is %q: it must be a number from 1 to %d", option, text, limit)
 	}
 	return n, nil
+}
+
+// ParseID parses the value of an option that is the id of a process or a thread.
+func ParseID(option, text string) (uint32, error) {
+	if strings.IndexFunc(text, unicode.IsLetter) == 0 {
+		return 0, exit.Usagef("--%s is %q: it must be a number; --comm %s traces processes by their name", option, text, text)
+	}
+	n, err := ParseNumber(option, text, MaxPID)
+	return uint32(n), err
 }
 
 const (
 	MaxPID   = 1 << 22 // PID_MAX_LIMIT
 	MaxBytes = 1 << 20
-	MaxPages = 1 << 15
+	maxPages = 1 << 15
 )
 
 // Programs holds the options of the command line for the programs.
@@ -62,25 +65,29 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	return opts, err
 }
 
-// ParseRate parses the value of --rate: a number of events, or that and /s.
-func ParseRate(text string) (uint32, error) {
+// ParseRate parses the value of an option that is a number of events, or that and /s.
+func ParseRate(option, text string) (uint32, error) {
 	n, err := strconv.ParseUint(strings.TrimSuffix(text, "/s"), 0, 64)
 	if err != nil || n == 0 || n > compiler.MostRate {
-		return 0, exit.Usagef("--rate is %q: it must be a number from 1 to %d of events a second, such as 10/s", text, compiler.MostRate)
+		return 0, exit.Usagef("--%s is %q: it must be a number from 1 to %d of events a second, such as 10/s", option, text, compiler.MostRate)
 	}
 	return uint32(n), nil
 }
 
-// RingBytes returns the size of the ring buffer in bytes for a number of pages for
-// each CPU. All CPUs share one buffer.
-func RingBytes(pages uint32) (uint32, error) {
-	if bits.OnesCount32(pages) != 1 {
-		return 0, exit.Usagef("--pages is %d: it must be a power of two, such as %d", pages, uint32(1)<<bits.Len32(pages))
+// RingBytes returns the size of the ring buffer in bytes for the value of an option that
+// is a number of pages for each CPU. All CPUs share one buffer.
+func RingBytes(option, text string) (uint32, error) {
+	pages, err := ParseNumber(option, text, maxPages)
+	if err != nil {
+		return 0, err
 	}
-	total := uint64(pages) * uint64(os.Getpagesize()) * uint64(goruntime.NumCPU())
+	if bits.OnesCount64(pages) != 1 {
+		return 0, exit.Usagef("--%s is %d: it must be a power of two, such as %d", option, pages, uint64(1)<<bits.Len64(pages))
+	}
+	total := pages * uint64(os.Getpagesize()) * uint64(goruntime.NumCPU())
 	total = 1 << bits.Len64(total-1)
 	if total > 1<<31 {
-		return 0, exit.Usagef("--pages is %d: with %d CPUs that is more than 2 GiB", pages, goruntime.NumCPU())
+		return 0, exit.Usagef("--%s is %d: with %d CPUs that is more than 2 GiB", option, pages, goruntime.NumCPU())
 	}
 	return uint32(total), nil
 }

@@ -64,7 +64,7 @@ func (s *Specs) parse(text string) (*spec.Trace, error) {
 }
 
 // AttachKind returns the attach kind with a name that the user may ask for.
-func AttachKind(name string) (compiler.Kind, error) {
+func AttachKind(option, name string) (compiler.Kind, error) {
 	if slices.Contains(resolve.ForcedKinds(), compiler.Kind(name)) {
 		return compiler.Kind(name), nil
 	}
@@ -72,7 +72,7 @@ func AttachKind(name string) (compiler.Kind, error) {
 	for _, k := range resolve.ForcedKinds() {
 		kinds = append(kinds, string(k))
 	}
-	return "", exit.UnknownName("--attach", name, kinds)
+	return "", exit.UnknownName("--"+option, name, kinds)
 }
 
 // Bound is a set of specs bound to a kernel.
