@@ -49,6 +49,7 @@ func newApp(e *environment) *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.HelpName = app.Name + " " + c.Name
+		c.OnUsageError = misused
 	}
 	return app
 }
@@ -78,7 +79,7 @@ func runApp(args []string, e *environment) error {
 // own: mistakes in these are printed in the format for errors, and help and the version
 // even if something else is wrong.
 func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
-	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, Action: func(*cli.Context) error { return nil }}
+	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, OnUsageError: misused, Action: func(*cli.Context) error { return nil }}
 	options, own := divide(line.Options, every)
 	if err := e.runCommand(app, every, &getopt.Line{Options: options}); err != nil {
 		return err
@@ -142,11 +143,11 @@ func (e *environment) runCommand(app *cli.App, c *cli.Command, line *getopt.Line
 	if line.Behind != nil {
 		words = append(append(words, "--"), line.Behind...)
 	}
-	if err := set.Parse(words); err != nil {
-		return err
-	}
 	ctx := cli.NewContext(app, set, nil)
 	ctx.Command = c
+	if err := set.Parse(words); err != nil {
+		return c.OnUsageError(ctx, err, true)
+	}
 	for _, f := range given {
 		if err := f.(cli.ActionableFlag).RunAction(ctx); err != nil {
 			return err

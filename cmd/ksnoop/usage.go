@@ -14,6 +14,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
+// misused makes an error of package flag one of the usage.
+func misused(_ *cli.Context, err error, _ bool) error { return exit.Misuse(err) }
+
 // checkOption returns what is wrong with an option of a command, for which it has flag f,
 // or nil if it has none.
 func (e *environment) checkOption(app *cli.App, c *cli.Command, f cli.Flag, o getopt.Given) error {
