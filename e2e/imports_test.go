@@ -159,3 +159,13 @@ func TestRequirements(t *testing.T) {
 		require.Contains(t, string(page), m[1])
 	}
 }
+
+// TestNoServer verifies that nothing in ksnoop serves or fetches anything.
+func TestNoServer(t *testing.T) {
+	out, err := exec.Command("go", "list", "-tags", tags, "-deps", "../cmd/ksnoop").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	require.Contains(t, packages, "github.com/ksnoop/ksnoop/runtime/recording")
+	require.NotContains(t, packages, "net/http")
+	require.NotContains(t, packages, "net")
+}

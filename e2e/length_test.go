@@ -96,7 +96,7 @@ func named() bool { return flag.Lookup("test.run").Value.String() != "" }
 
 // replaysHere reports whether the traces of scripts are replayed on a kernel.
 func replaysHere(suite vm.Suite) bool {
-	return *replays || *full && suite.Arch == vm.AMD64 && suite.String() == "5.10"
+	return *replays || *full && suite.Arch == vm.AMD64 && (suite.String() == "5.10" || suite.String() == oneKernel)
 }
 
 // guestTests lists the tests of TestGuest.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -465,6 +468,37 @@ func TestLife(t *testing.T) {
 	}
 	e.signal(syscall.SIGTERM)
 	require.NoError(t, e.cmd.Wait())
+}
+
+// TestNotReady verifies that probes which are not attached, or cannot be read, are not ready,
+// while the exporter is healthy.
+func TestNotReady(t *testing.T) {
+	gauge := func(name string) prometheus.Gauge { return prometheus.NewGauge(prometheus.GaugeOpts{Name: name}) }
+	e := exporter{reloaded: gauge("reloaded"), reloadedAt: gauge("reloaded_at")}
+	handler := e.handler()
+	get := func(path string) (int, string) {
+		r := httptest.NewRecorder()
+		handler.ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
+		return r.Code, r.Body.String()
+	}
+	expect := func(status int, text string) {
+		got, body := get("/-/ready")
+		require.Equal(t, status, got)
+		require.Equal(t, text+"\n", body)
+		got, _ = get("/-/healthy")
+		require.Equal(t, http.StatusOK, got)
+	}
+	expect(http.StatusServiceUnavailable, "the probes are not attached yet")
+	e.collector.Put(&probes.Set{Probes: []*probes.Probe{{Name: "reads"}}})
+	expect(http.StatusOK, "ksnoop-exporter is ready")
+	e.collector.Reading = func(func() error) error { return errors.New("no such map") }
+	status, _ := get("/metrics")
+	require.Equal(t, http.StatusInternalServerError, status)
+	expect(http.StatusServiceUnavailable, "the counts cannot be read: metric reads: no such map")
+	e.collector.Reading = nil
+	status, _ = get("/metrics")
+	require.Equal(t, http.StatusOK, status)
+	expect(http.StatusOK, "ksnoop-exporter is ready")
 }
 
 // TestUsage lists what is wrong with command lines and files.

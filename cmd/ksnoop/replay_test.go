@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -203,6 +204,22 @@ func TestDamagedRecording(t *testing.T) {
 			require.Equal(t, tc.events, strings.Count(stdout, `{"type":"event"`))
 		})
 	}
+}
+
+// TestFormatIsPinned verifies that the content of recordings has not changed since this
+// version of the format: another one needs another number, which older ksnoops refuse.
+func TestFormatIsPinned(t *testing.T) {
+	var all bytes.Buffer
+	for _, run := range traceRuns(t) {
+		var file bytes.Buffer
+		run.record(t, &file, symbolTable(t))
+		all.Write(file.Bytes()[:16])
+		for _, c := range contentsOf(t, file.Bytes()) {
+			fmt.Fprintf(&all, "%d %d\n%s%s", len(c.entries), len(c.words), c.entries, c.words)
+		}
+	}
+	require.Equal(t, "8b094df4bf1d0472f4a2e9dc4b11f50fce2baa95e3a05549e2bf9bb3c532ce89", fmt.Sprintf("%x", sha256.Sum256(all.Bytes())),
+		"if an older ksnoop would misread such a file, the version of the format must change with it")
 }
 
 // recordsIn returns the number of records in the entries of a block.

@@ -28,6 +28,7 @@ func TestManifests(t *testing.T) {
 	require.Equal(t, daemons.Spec.Selector.MatchLabels, daemons.Spec.Template.Labels)
 	checkSpec(t, pod.Spec)
 	checkSpec(t, daemons.Spec.Template.Spec)
+	require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, daemons.Spec.Template.Spec.NodeSelector)
 	require.Equal(t, "system-node-critical", daemons.Spec.Template.Spec.PriorityClassName)
 	resources := daemons.Spec.Template.Spec.Containers[0].Resources
 	require.Less(t, resources.Requests.Memory().Value(), resources.Limits.Memory().Value())
@@ -190,6 +191,8 @@ func TestExporterManifests(t *testing.T) {
 	var pod core.Pod
 	read(t, "pod.yaml", &pod)
 	s := daemons.Spec.Template.Spec
+	require.Equal(t, map[string]string{"kubernetes.io/os": "linux"}, s.NodeSelector)
+	require.Equal(t, "system-node-critical", s.PriorityClassName)
 	require.False(t, s.HostPID || s.HostNetwork || s.HostIPC)
 	require.False(t, *s.AutomountServiceAccountToken)
 	require.Len(t, s.Containers, 1)

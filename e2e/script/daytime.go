@@ -15,14 +15,21 @@ import (
 
 // daytime sets a variable to the time, in ns. With a file it fails the script
 // unless each line begins with a time of day between the variable's and now. With
-// shift it sets the clock.
+// shift it sets the clock, with evening to shortly before midnight; with leap the kernel inserts
+// a second there.
 func daytime(ts *testscript.TestScript, args []string) {
-	usage(ts, len(args) == 1 || len(args) == 2, "daytime VAR [OUT], or daytime shift DURATION")
-	if args[0] == "shift" {
+	usage(ts, len(args) == 1 || len(args) == 2, "daytime VAR [OUT], daytime shift DURATION, daytime evening, or daytime leap")
+	switch args[0] {
+	case "shift":
 		by, err := time.ParseDuration(args[1])
 		ts.Check(err)
-		now := unix.NsecToTimespec(time.Now().Add(by).UnixNano())
-		ts.Check(unix.ClockSettime(unix.CLOCK_REALTIME, &now))
+		setClock(ts, time.Now().Add(by))
+		return
+	case "evening":
+		setClock(ts, midnight().Add(-20*time.Second))
+		return
+	case "leap":
+		leap(ts)
 		return
 	}
 	if len(args) == 1 {
@@ -50,5 +57,30 @@ func daytime(ts *testscript.TestScript, args []string) {
 	}
 	if n == 0 {
 		ts.Fatalf("%s is empty", args[1])
+	}
+}
+
+func setClock(ts *testscript.TestScript, to time.Time) {
+	at := unix.NsecToTimespec(to.UnixNano())
+	ts.Check(unix.ClockSettime(unix.CLOCK_REALTIME, &at))
+}
+
+// midnight returns the next one of UTC.
+func midnight() time.Time {
+	const day = 24 * time.Hour
+	return time.Now().Truncate(day).Add(day)
+}
+
+// leap lets the kernel insert a second, which it only does at midnight UTC, and waits for it.
+func leap(ts *testscript.TestScript) {
+	ask := unix.Timex{Modes: unix.ADJ_STATUS, Status: unix.STA_INS}
+	_, err := unix.Adjtimex(&ask)
+	ts.Check(err)
+	time.Sleep(time.Until(midnight()) + 2*time.Second)
+	over := unix.Timex{Modes: unix.ADJ_STATUS}
+	state, err := unix.Adjtimex(&over)
+	ts.Check(err)
+	if state != unix.TIME_WAIT {
+		ts.Fatalf("the kernel has inserted no second: its clock is in state %d", state)
 	}
 }

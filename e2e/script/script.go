@@ -32,6 +32,8 @@
 //	daytime VAR                               remember the time
 //	daytime VAR OUT                           each line of OUT begins with a time of day since then
 //	daytime shift DURATION                    set the clock of the day by so much
+//	daytime evening                           set it to 20 s before midnight UTC
+//	daytime leap                              have a second inserted at midnight UTC, and wait for it
 //	status N COMMAND...                       run a command of the guest, which must end with status N
 //	peak MB                                   the latest ksnoop has used at most this much memory
 //	cgroup-id DIR VAR                         set VAR to the id of a cgroup

@@ -125,3 +125,23 @@ func TestPartName(t *testing.T) {
 	s := &suite.Suite{Name: "tcp-retransmit"}
 	require.Equal(t, "ksnoop_tcp_retransmit_a_b", metricName(s, &suite.Metric{Name: "a.:b"}))
 }
+
+// TestQuality verifies what is counted of calls that are in no count.
+func TestQuality(t *testing.T) {
+	event := func(kind compiler.EventKind, c compiler.Counters) runtime.Counts {
+		return runtime.Counts{EventType: &compiler.EventType{Kind: kind}, Counters: c}
+	}
+	q := qualityOf(runtime.SessionCounts{
+		Events: []runtime.Counts{
+			event(compiler.EntryEvent, compiler.Counters{NoRoom: 1, Unreadable: 2, Unpaired: 4, Matched: 8, Filtered: 16}),
+			event(compiler.ReturnEvent, compiler.Counters{NoRoom: 32, Matched: 64}),
+			event(compiler.BeginEvent, compiler.Counters{Unreadable: 128, Matched: 256, Filtered: 512}),
+		},
+		Missed: []runtime.Missed{{N: 1024}, {N: 2048, Uncounted: true}},
+	}, []*runtime.Table{{Full: 5, Unread: 7}, {Full: 6}})
+	require.Equal(t, quality{
+		matched: 8 + 64, filtered: 16, counted: 0,
+		lost: map[string]uint64{"missed": 1024 + 2048, "no_room": 1 + 32, "unreadable": 2 + 128, "unpaired": 4, "table_full": 11, "unread": 7},
+	}, q)
+	require.Equal(t, 1.0, qualityOf(runtime.SessionCounts{Missed: []runtime.Missed{{N: 1}}}, nil).counted)
+}
