@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/codegen"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/stretchr/testify/require"
@@ -25,21 +28,29 @@ var endless = []string{
 	`get_signal($comm == "victim", ksig, $kstack, after(ksig->sig), diff(ksig), return)`,
 }
 
+// measuredEnds lists what is measured of such calls: how long they take, and a value
+// that needs one kept from entry to return.
+var measuredEnds = []measured{
+	{`get_signal if $comm == "victim"`, compiler.Durations},
+	{`get_signal(after(ksig->sig)) if $comm == "victim"`, compiler.Values},
+}
+
 // testEnds checks that a thread that ends inside a call leaves nothing behind,
-// and that a later call at the same place of a stack is not taken for its call.
-// With -full it kills 200,000 threads, each inside calls of all tracers at once.
+// and that a later call at the same place of a stack is not taken for its call, but
+// shown. With -full it kills 200,000 threads, each inside calls of all tracers at once.
 func testEnds(t *testing.T, k *kernel) {
 	each := rounds(500, 2000) // threads of one process
 	killed := rounds(4*each, 200_000)
 	f := k.target().Features
-	pairs, chains := map[string]*tracer{}, map[string]*tracer{}
+	pairs, chains, sums := map[string]*tracer{}, map[string]*tracer{}, map[string]*tracer{}
 	for _, attach := range k.kinds(t) {
 		if attach == compiler.Fentry && f.Preemptible {
 			continue // refused, see testPairing
 		}
 		for _, spec := range endless {
-			pairs[fmt.Sprintf("%s by %s", spec, attach)] = k.trace(t, attach, compiler.Options{RingBytes: 1 << 16}, spec) // there are no events
+			pairs[fmt.Sprintf("%s by %s", spec, attach)] = k.trace(t, attach, compiler.Options{RingBytes: 1 << 16}, spec) // there are few events
 		}
+		sums[string(attach)] = k.measure(t, resolve.Wishes{Attach: attach}, compiler.Options{}, measuredEnds...)
 		if attach == compiler.KprobeMulti && !f.ReturnsUnlimited {
 			continue // refused, see testChain
 		}
@@ -47,16 +58,30 @@ func testEnds(t *testing.T, k *kernel) {
 		chains[string(attach)] = k.measure(t, wishes, compiler.Options{},
 			measured{`get_signal($comm == "victim")`, compiler.Calls}, measured{"exit_mm_release", compiler.Calls})
 	}
-	durations := k.measure(t, resolve.Wishes{}, compiler.Options{}, measured{`get_signal if $comm == "victim"`, compiler.Durations})
 	start := time.Now()
 	for range killed / each {
 		makeTraffic(t, "killed", "-n", fmt.Sprint(each), "victim")
 		makeTraffic(t, "signalled", "-n", "50")
 	}
 	requireForgotten(t)
+	requireNoneFreedUnseen(t)
 	t.Logf("%d threads killed in %v, %d pairs, %d stacks", killed, time.Since(start).Round(time.Second), len(pairs), len(chains))
+	const handled = 50 // calls that return, one after another
+	before := map[*tracer]uint64{}
+	for _, all := range []map[string]*tracer{pairs, sums} {
+		for _, tr := range all {
+			before[tr] = tr.missed(t)
+		}
+	}
+	makeTraffic(t, "signalled", "-n", fmt.Sprint(handled), "victim")
 	for name, tr := range pairs {
-		tr.events(t, func(ev *runtime.Event) { t.Errorf("%s: thread %d, %s, has returned", name, ev.TID, ev.Comm) })
+		returned := map[int]bool{}
+		tr.events(t, func(ev *runtime.Event) {
+			require.Equal(t, uint64(1), number(ev, "return"), "%s: thread %d", name, ev.TID)
+			require.False(t, returned[thread(ev)], "%s: thread %d", name, ev.TID)
+			returned[thread(ev)] = true
+		})
+		requireFollowed(t, name, handled, uint64(len(returned)), tr.missed(t)-before[tr])
 		require.Equal(t, compiler.Counters{}, tr.counters(t), name)
 	}
 	for name, tr := range chains {
@@ -69,8 +94,26 @@ func testEnds(t *testing.T, k *kernel) {
 		}
 		require.Equal(t, []uint64{matched, 0, 0}, []uint64{c.Matched, c.NoRoom, c.Unpaired}, "a stack by %s", name)
 	}
-	c := durations.measured(t)[0].Counters
-	require.Equal(t, []uint64{0, 0, 0}, []uint64{c.Matched, c.NoRoom, c.Unpaired})
+	for name, tr := range sums {
+		for i, m := range tr.measured(t) {
+			what := fmt.Sprintf("%s by %s", measuredEnds[i].spec, name)
+			requireFollowed(t, what, handled, m.Matched, tr.missed(t)-before[tr])
+			require.Equal(t, []uint64{0, 0, 0}, []uint64{m.NoRoom, m.Unpaired, m.Unreadable}, what)
+			require.Equal(t, m.Matched, m.Samples(), what)
+			if measuredEnds[i].what == compiler.Values {
+				require.Equal(t, runtime.NewInt(int64(m.Matched)*int64(unix.SIGUSR1)), m.Sum, what)
+			}
+		}
+	}
+}
+
+// requireFollowed checks that as many calls are shown as were made, but for those that
+// the kernel has missed meanwhile.
+func requireFollowed(t *testing.T, what string, made, shown, missed uint64) {
+	t.Logf("%s: %d shown, %d missed", what, shown, missed)
+	require.LessOrEqual(t, shown, made, what)
+	require.GreaterOrEqual(t, shown+missed, made, what)
+	require.NotZero(t, shown, what)
 }
 
 // testNoRoom checks that calls without room are counted, on every kernel and in
@@ -187,3 +230,32 @@ func keptCalls(t *testing.T) (kept []string) {
 	}))
 	return kept
 }
+
+// requireNoneFreedUnseen checks that the kernel has skipped no run of the programs that
+// forget the calls of freed threads. Such a run is of no probe, and is not reported.
+func requireNoneFreedUnseen(t *testing.T) {
+	programs := 0
+	for id := ebpf.ProgramID(0); ; {
+		var err error
+		id, err = ebpf.ProgramGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		require.NoError(t, err)
+		p, err := ebpf.NewProgramFromID(id)
+		require.NoError(t, err)
+		info, err := p.Info()
+		require.NoError(t, err)
+		stats, err := p.Stats()
+		require.NoError(t, err)
+		require.NoError(t, p.Close())
+		if info.Type == ebpf.Tracing && info.Name == codegen.FreeTracepoint[:nameLength] {
+			programs++
+			require.Zero(t, stats.RecursionMisses)
+		}
+	}
+	require.NotZero(t, programs)
+}
+
+// nameLength is how many characters of a program's name the kernel keeps.
+const nameLength = unix.BPF_OBJ_NAME_LEN - 1

@@ -25,6 +25,7 @@ var inProcess = []struct {
 	test func(*testing.T, *kernel)
 }{
 	{"accounting", testAccounting},
+	{"astyped", testAsTyped},
 	{"attaching", testAttaching},
 	{"casts", testCasts},
 	{"chain", testChain},
@@ -50,6 +51,7 @@ var inProcess = []struct {
 	{"printing", testPrinting},
 	{"recordings", testRecordings},
 	{"refused", testRefused},
+	{"replaced", testReplaced},
 	{"runtime", testRuntime},
 	{"spanning", testSpans},
 	{"strings", testStrings},

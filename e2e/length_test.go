@@ -115,7 +115,7 @@ func guestTests(t *testing.T) (names []string) {
 // weights lists the seconds of CPU that the longest tests of TestGuest take on oneKernel.
 // They decide only which machine runs a test.
 var weights = map[string]int{
-	"attach": 7, "attaching": 8, "bounds": 7, "casts": 9, "chain": 9, "check": 10, "denied": 11, "doctor": 23,
+	"astyped": 7, "attach": 7, "attaching": 8, "bounds": 7, "casts": 9, "chain": 9, "check": 10, "denied": 11, "doctor": 23,
 	"exits": 13, "expressions": 9, "fallback": 7, "follow": 35, "image": 8, "iter": 10, "json": 11, "kprobe-events": 20,
 	"kprobe-files": 9, "language": 10, "lockdown": 13, "look": 12, "main": 7, "measures": 17, "mistakes": 14,
 	"modules": 7, "over": 11, "pairing": 8, "part": 7, "pointers": 8, "print": 7, "printing": 12,
@@ -125,7 +125,7 @@ var weights = map[string]int{
 }
 
 // weightsAtLength lists the same of tests whose loops are long with -full.
-var weightsAtLength = map[string]int{"accounting": 20, "casts": 410, "chain": 45, "ends": 45, "follow": 80, "tables": 210, "taken": 190}
+var weightsAtLength = map[string]int{"accounting": 20, "casts": 410, "chain": 45, "ends": 45, "follow": 80, "replaced": 10, "tables": 210, "taken": 190}
 
 // lightWeight is the weight of all other tests, in seconds.
 const lightWeight = 3

@@ -31,7 +31,9 @@ func testRefused(t *testing.T, k *kernel) {
 		for broken := range specs {
 			t.Run(fmt.Sprintf("%s/%d", attach, broken), func(t *testing.T) {
 				unit := k.unit(t, w, compiler.Options{}, specs...)
-				k.traceOthers(t, unit, breakProgram(unit, broken))
+				name := breakProgram(unit, broken)
+				k.traceOthers(t, unit, name)
+				k.requireNotVerified(t, unit, name)
 			})
 		}
 		t.Run(string(attach)+"/all", func(t *testing.T) {
@@ -123,6 +125,14 @@ func (k *kernel) traceOthers(t *testing.T, unit *compiler.Unit, broken string) {
 			require.Equal(t, calls, n, ev.Probe.Trace.Text)
 		}
 	}
+}
+
+// requireNotVerified checks that the tests of the verifier see a broken program among
+// others.
+func (k *kernel) requireNotVerified(t *testing.T, unit *compiler.Unit, broken string) {
+	var refused *runtime.VerifierError
+	require.ErrorAs(t, k.verify(unit), &refused)
+	require.Equal(t, broken, refused.Program)
 }
 
 // requireRefused checks that no part of a unit is loaded, and that the error

@@ -181,9 +181,18 @@ func (k *kernel) load(probes ...*compiler.Probe) error {
 	if err != nil {
 		return err
 	}
+	return k.verify(unit)
+}
+
+// verify loads a unit, so that the verifier checks all of it. The error is the first
+// refusal, even if the session would trace the other probes.
+func (k *kernel) verify(unit *compiler.Unit) error {
 	session, err := runtime.Load(unit, k.Kernel)
 	if err != nil {
 		return err
+	}
+	if refused := session.Refused(); len(refused) > 0 {
+		return errors.Join(refused[0], session.Close())
 	}
 	return session.Close()
 }

@@ -25,6 +25,7 @@ func testTaken(t *testing.T, k *kernel) {
 	k = &kernel{Kernel: k.Kernel, described: k.described, names: k.names, taken: true}
 	t.Run("pairing", func(t *testing.T) { testPairing(t, k) })
 	t.Run("ends", func(t *testing.T) { testEnds(t, k) })
+	t.Run("replaced", func(t *testing.T) { testReplaced(t, k) })
 	if !*full {
 		return
 	}
@@ -57,6 +58,7 @@ func (k *kernel) loadUnit(t *testing.T, unit *compiler.Unit) *runtime.Session {
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err, "%+v", refusal(err))
 	t.Cleanup(func() { session.Close() })
+	require.Empty(t, session.Refused())
 	if threads := unit.Collection.Maps["threads"]; threads != nil && k.taken {
 		taken, err := takeBuckets()
 		require.NoError(t, err)

@@ -54,3 +54,17 @@ func TestCommLoadedOrCopied(t *testing.T) {
 		})
 	}
 }
+
+// A name beside the one at return is that at entry, though nothing else is of the entry.
+func TestCommThatChanges(t *testing.T) {
+	backEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newRig(t, f, compiler.Options{}, `read($comm, after($comm))`)
+		leave := r.enter(call{args: []uint64{0, 0, 5, 0}})
+		r.comm = "another"
+		leave()
+		require.Len(t, r.records, 1)
+		values := string(r.records[0][compiler.HeaderSize:])
+		require.Contains(t, values, "worker\x00")
+		require.Contains(t, values, "another\x00")
+	})
+}

@@ -76,6 +76,8 @@ func TestLanguage(t *testing.T) {
 		{"read(count) if after(buf->len) != 105", args1(5), nil, nil},
 		{"read(after(buf->len) - buf->len, after($cpu))", args1(5), nil, []string{"call after(buf->len) - buf->len=0 after($cpu)=3"}},
 		{"read(after($comm))", args1(5), nil, []string{`return after($comm)="worker"`}},
+		{"read($comm, after($comm))", args1(5), nil, []string{`call $comm="worker" after($comm)="worker"`}},
+		{"read(return) if after($cpu) == $cpu", args1(5), []uint64{9}, []string{"call return=9"}},
 		{"read(count) if after(buf->len + count) == return", args1(5), []uint64{110}, []string{"call count=5"}},
 		{"read(after(buf->len))", args(0, 0, 5, 0), nil, []string{"call after(buf->len)=fault(0x0)"}},
 		{"read(count) if !(after(buf->len) == 3)", args(0, 0, 5, 0), nil, nil},

@@ -128,7 +128,16 @@ func (r *reference) conds() []spec.Cond {
 // sides returns which sides of a call the spec refers to, and the side at which
 // values available on both are read.
 func (r *reference) sides() (entry, ret bool, both compiler.Side) {
+	again, free := false, false // values are read again at return; others may be read on any side
+	late := map[spec.Expr]bool{}
 	visit := func(e spec.Expr) {
+		switch x := e.(type) {
+		case *spec.After:
+			again = true
+			spec.Walk(x.X, func(e spec.Expr) { late[e] = true })
+		case *spec.Builtin, *spec.Global:
+			free = free || side(e) == compiler.AnySide && !late[e]
+		}
 		switch e.(type) {
 		case *spec.Diff:
 			entry, ret = true, true
@@ -146,6 +155,7 @@ func (r *reference) sides() (entry, ret bool, both compiler.Side) {
 			spec.Walk(with, visit)
 		}
 	}
+	entry = entry || again && free
 	if ret && !entry {
 		return entry, ret, compiler.AtReturn
 	}

@@ -9,7 +9,7 @@ import (
 
 // settle assigns values and conditions to the two sides of a call. Those that are
 // available on both belong to the entry, unless the spec uses nothing else
-// there.
+// there, and asks for no value at return explicitly.
 func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 	used := append([]*compiler.Value(nil), values...)
 	for l := range compiler.Leaves(conds) {
@@ -20,12 +20,14 @@ func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 	for _, v := range whole {
 		used = slices.AppendSeq(used, v.Values)
 	}
-	var entry, ret bool
+	var entry, ret, free bool
 	for _, v := range used {
 		entry = entry || v.Side == compiler.AtEntry
 		ret = ret || v.Side == compiler.AtReturn
+		free = free || v.Side == compiler.AnySide
 		p.Timed = p.Timed || v.Base.Builtin == compiler.Duration
 	}
+	entry = entry || free && asksOver(p.Trace)
 	for _, v := range used {
 		if v.Side == compiler.AnySide && ret && !entry {
 			v.Side = compiler.AtReturn

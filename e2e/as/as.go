@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strings"
 	"syscall"
@@ -121,6 +122,14 @@ func becomeUser(caps []int) error {
 var restrictions = map[string]func() error{
 	"no-tracefs": noTracefs,
 	"no-bpf":     noBPF,
+	"no-int":     noInterrupts,
+}
+
+// noInterrupts makes the command begin with SIGINT ignored, as a shell does in the
+// background.
+func noInterrupts() error {
+	signal.Ignore(os.Interrupt)
+	return nil
 }
 
 // noTracefs hides the contents of /sys/kernel/debug and /sys/kernel/tracing

@@ -5,6 +5,7 @@ package script
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -26,7 +27,28 @@ func events(ts *testscript.TestScript, args []string) {
 	usage(ts, len(args) == 3, "events OUT FUNC N")
 	text := ts.ReadFile(args[0])
 	n := textEvents(text, args[1]) + jsonEvents(text, args[1])
+	if n == 0 {
+		ts.Check(checkFunctions(args[1]))
+	}
 	checkCount(ts, n, args[2], "events of "+args[1], text)
+}
+
+// checkFunctions returns an error if a point or a span names a function that cannot be
+// traced: that there are no events of it means nothing.
+func checkFunctions(name string) error {
+	for point := range strings.SplitSeq(name, " => ") {
+		if strings.HasPrefix(point, "tp:") {
+			continue
+		}
+		known, err := traceable(point)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return fmt.Errorf("there is no function %s", point)
+		}
+	}
+	return nil
 }
 
 func textEvents(text, function string) (n int) {

@@ -16,7 +16,8 @@
 //	pipe full OUT                             wait until the pipe of trace -pipe is full
 //	pipe read OUT                             from now on, copy the pipe's content to OUT
 //	pipe close OUT                            close the read end
-//	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N
+//	events OUT FUNC N                         OUT has N events of FUNC; also >=N, >N, <N, <=N;
+//	                                          without any, FUNC must be a function of this kernel
 //	account OUT FUNC N                        as events, including those that OUT.err reports as lost;
 //	                                          some are shown, and some are lost
 //	functions OUT FILE                        write the functions of all events to a file, in order

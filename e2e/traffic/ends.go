@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -95,6 +96,57 @@ func victims(o *options) error {
 		return err
 	}
 	return unix.Kill(unix.Getpid(), unix.SIGKILL)
+}
+
+// replaced starts a process with n threads, in which another one than the first executes
+// the kind replacing while they wait in vfs_read with a count of size. These calls fail,
+// and the threads end inside get_signal, as does the first one. The one that executes
+// takes over the id of the first one, inside begin_new_exec. The argument is their name, if
+// there is one.
+func replaced(o *options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	name := func() {
+		if err := rename(o.arg); err != nil {
+			panic(err) // fails only for wrong arguments
+		}
+	}
+	tids, _, err := o.inThreads(func(int) error {
+		name()
+		_, err := unix.Read(pipe[0], make([]byte, o.size))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, tid := range tids {
+		if err := AwaitRead(tid); err != nil {
+			return err
+		}
+	}
+	done := make(chan error)
+	go func() {
+		LockThread()
+		name()
+		args := []string{"traffic", "replacing", "-n", strconv.Itoa(o.n), "-size", strconv.Itoa(o.size), o.arg}
+		done <- unix.Exec(self, args, os.Environ())
+	}()
+	return <-done
+}
+
+// replacing makes the calls of replaced again, but they return: n of vfs_read with a count
+// of size+1, and n of get_signal.
+func replacing(o *options) error {
+	if err := o.reads(1); err != nil {
+		return err
+	}
+	return signalled(o)
 }
 
 // commands starts n processes, one after another, which end at once.

@@ -45,6 +45,8 @@ var kinds = map[string]func(*options) error{
 	"poll":      poll,
 	"read":      read,
 	"ready-fd":  readyFD,
+	"replaced":  replaced,
+	"replacing": replacing,
 	"signalled": signalled,
 	"sleep":     sleep,
 	"sockopt":   sockopt,
