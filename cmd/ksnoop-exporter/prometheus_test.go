@@ -50,14 +50,20 @@ func TestPrometheus(t *testing.T) {
 	p.await(`ksnoop_t_calls_total{comm="exp-a"}`, 1024)
 	p.await(`resets(ksnoop_t_calls_total{comm="exp-a"}[10m])`, 0)
 
+	p.lint(e)
+
+	p.kill()
+	call(t, "exp-a=5") // after the last scrape: these are lost
 	require.NoError(t, e.cmd.Process.Kill())
 	require.Error(t, e.cmd.Wait())
+	p.start()
 	p.await(`up`, 0)
 	export(t, file+ofTest+" table\n", "--listen", address)
 	call(t, "exp-a=50")
 	p.await(`ksnoop_t_calls_total{comm="exp-a"}`, 50)
 	p.await(`resets(ksnoop_t_calls_total{comm="exp-a"}[10m])`, 1)
 	p.await(`max_over_time(ksnoop_t_calls_total{comm="exp-a"}[10m]) + ksnoop_t_calls_total{comm="exp-a"}`, 1074)
+	p.await(`changes(process_start_time_seconds[10m])`, 1) // which says that some may be
 }
 
 // freeAddress returns an address at which nothing listens.
@@ -148,6 +154,16 @@ func (p *prometheusServer) kill() {
 	require.NoError(p.t, p.cmd.Process.Kill())
 	require.Error(p.t, p.cmd.Wait())
 	p.cmd = nil
+}
+
+// lint lets promtool judge the names of all metrics.
+func (p *prometheusServer) lint(e *exporting) {
+	status, text := e.get("/metrics")
+	require.Equal(p.t, http.StatusOK, status)
+	cmd := exec.Command(filepath.Join(filepath.Dir(p.program), "promtool"), "check", "metrics")
+	cmd.Stdin = strings.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	require.NoError(p.t, err, "%s", out)
 }
 
 // await asks until the answer is the number want. It fails the test if it never is.
