@@ -3,10 +3,13 @@
 package e2e
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +66,7 @@ func testEnds(t *testing.T, k *kernel) {
 		makeTraffic(t, "killed", "-n", fmt.Sprint(each), "victim")
 		makeTraffic(t, "signalled", "-n", "50")
 	}
-	requireForgotten(t)
+	k.requireForgotten(t)
 	requireNoneFreedUnseen(t)
 	t.Logf("%d threads killed in %v, %d pairs, %d stacks", killed, time.Since(start).Round(time.Second), len(pairs), len(chains))
 	const handled = 50 // calls that return, one after another
@@ -206,10 +209,10 @@ func makeTraffic(t *testing.T, args ...string) {
 }
 
 // requireForgotten waits until the kernel has freed the threads that have
-// ended, and no map keeps calls.
-func requireForgotten(t *testing.T) {
+// ended, and nothing is kept of their calls.
+func (k *kernel) requireForgotten(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		kept := keptCalls(t)
+		kept := k.keptCalls(t)
 		if len(kept) == 0 {
 			return
 		}
@@ -219,16 +222,53 @@ func requireForgotten(t *testing.T) {
 	}
 }
 
-// keptCalls lists the maps of kept calls that are not empty, of all tracers.
-func keptCalls(t *testing.T) (kept []string) {
+// keptCalls lists what is kept in the maps of all tracers: of calls, and of threads that
+// are no more.
+func (k *kernel) keptCalls(t *testing.T) (kept []string) {
+	owners, inUse, maps := map[uint64]bool{}, 0, 0
 	require.NoError(t, eachMap(func(m *ebpf.Map, info *ebpf.MapInfo) error {
+		if size, ok := strings.CutPrefix(info.Name, bucketsName); ok && m.Type() == ebpf.Array {
+			n, err := bucketsIn(m, size, owners)
+			inUse += n
+			maps++
+			return err
+		}
 		n, err := keptIn(m, info.Name)
 		if n > 0 {
 			kept = append(kept, fmt.Sprintf("%d in %s", n, info.Name))
 		}
 		return err
 	}))
+	require.NotZero(t, maps)
+	for thread := range k.numbers(t, "iter:task(task)") {
+		delete(owners, thread)
+	}
+	if inUse+len(owners) > 0 {
+		kept = append(kept, fmt.Sprintf("%d calls in buckets, and buckets of %d threads", inUse, len(owners)))
+	}
 	return kept
+}
+
+// bucketsIn adds the threads that have a bucket, and returns how many buckets have a call
+// in their first slot.
+func bucketsIn(m *ebpf.Map, size string, owners map[uint64]bool) (inUse int, err error) {
+	each, err := strconv.Atoi(size)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]byte, m.ValueSize())
+	if err := m.Lookup(uint32(0), all); err != nil {
+		return 0, err
+	}
+	for bucket := range slices.Chunk(all, each) {
+		if owner := binary.NativeEndian.Uint64(bucket); owner != 0 {
+			owners[owner] = true
+		}
+		if binary.NativeEndian.Uint64(bucket[firstSlot:]) != 0 {
+			inUse++
+		}
+	}
+	return inUse, nil
 }
 
 // requireNoneFreedUnseen checks that the kernel has skipped no run of the programs that

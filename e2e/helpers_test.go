@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -19,9 +20,9 @@ import (
 
 // testHelpers checks that helpers fail on this kernel as the compiler's tests have it,
 // which let each call of a helper fail.
-func testHelpers(t *testing.T, _ *kernel) {
+func testHelpers(t *testing.T, k *kernel) {
 	for _, e := range compilertest.HelperErrors() {
-		if e.Program == nil {
+		if e.New && !k.target().Features.RuntimeAlloc {
 			continue
 		}
 		t.Run(e.Name, func(t *testing.T) {
@@ -47,21 +48,36 @@ func testHelpers(t *testing.T, _ *kernel) {
 // failHelper runs a program in which a helper fails. It returns R0, and what the program
 // has instead of what it should have read.
 func failHelper(t *testing.T, e compilertest.HelperError) (r0, read uint64) {
+	program := &ebpf.ProgramSpec{Type: ebpf.RawTracepoint, Instructions: slices.Clone(e.Program), License: "GPL"}
+	switch e.At {
+	case compilertest.InIterator:
+		program.Type, program.AttachType, program.AttachTo = ebpf.Tracing, ebpf.AttachTraceIter, "task"
+	case compilertest.InUpdate:
+		program.Type, program.AttachType, program.AttachTo = ebpf.Tracing, ebpf.AttachTraceFEntry, "lookup_elem_raw"
+	}
 	spec := &ebpf.CollectionSpec{
-		Maps: map[string]*ebpf.MapSpec{compilertest.HelperResult: {Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 1}},
-		Programs: map[string]*ebpf.ProgramSpec{
-			"fail": {Type: ebpf.RawTracepoint, Instructions: slices.Clone(e.Program), License: "GPL"},
-		},
+		Maps:     map[string]*ebpf.MapSpec{compilertest.HelperResult: {Type: ebpf.Array, KeySize: 4, ValueSize: 16, MaxEntries: 1}},
+		Programs: map[string]*ebpf.ProgramSpec{"fail": program},
 	}
 	maps.Copy(spec.Maps, e.Maps)
-	if e.Iterator {
-		spec.Programs["fail"].Type, spec.Programs["fail"].AttachType, spec.Programs["fail"].AttachTo = ebpf.Tracing, ebpf.AttachTraceIter, "task"
-	}
 	c, err := ebpf.NewCollection(spec)
 	require.NoError(t, err, "%+v", err)
 	defer c.Close()
-	if e.Iterator {
-		it, err := link.AttachIter(link.IterOptions{Program: c.Programs["fail"]})
+	runFailing(t, e, c)
+	var result [16]byte
+	require.NoError(t, c.Maps[compilertest.HelperResult].Lookup(uint32(0), &result))
+	return binary.LittleEndian.Uint64(result[:]), binary.LittleEndian.Uint64(result[8:])
+}
+
+// runFailing runs the program of an error where it belongs.
+func runFailing(t *testing.T, e compilertest.HelperError, c *ebpf.Collection) {
+	program := c.Programs["fail"]
+	switch e.At {
+	case compilertest.InTestRun:
+		_, err := program.Run(&ebpf.RunOptions{})
+		require.NoError(t, err)
+	case compilertest.InIterator:
+		it, err := link.AttachIter(link.IterOptions{Program: program})
 		require.NoError(t, err)
 		defer it.Close()
 		rows, err := it.Open()
@@ -69,11 +85,15 @@ func failHelper(t *testing.T, e compilertest.HelperError) (r0, read uint64) {
 		defer rows.Close()
 		_, err = io.ReadAll(rows)
 		require.ErrorIs(t, err, unix.E2BIG)
-	} else {
-		_, err = c.Programs["fail"].Run(&ebpf.RunOptions{})
+	case compilertest.InInterrupt:
+		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "hrtimer_expire_entry", Program: program})
 		require.NoError(t, err)
+		defer l.Close()
+		time.Sleep(10 * time.Millisecond) // a timer ends it
+	case compilertest.InUpdate:
+		l, err := link.AttachTracing(link.TracingOptions{Program: program})
+		require.NoError(t, err)
+		defer l.Close()
+		require.NoError(t, c.Maps["map"].Update(^uint64(0), uint64(0), ebpf.UpdateAny))
 	}
-	var result [16]byte
-	require.NoError(t, c.Maps[compilertest.HelperResult].Lookup(uint32(0), &result))
-	return binary.LittleEndian.Uint64(result[:]), binary.LittleEndian.Uint64(result[8:])
 }

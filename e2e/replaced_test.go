@@ -77,7 +77,7 @@ func testReplaced(t *testing.T, k *kernel) {
 	for range processes {
 		makeTraffic(t, "replaced", "-n", fmt.Sprint(replacedEach), "-size", fmt.Sprint(replacedSize), "victim")
 	}
-	requireForgotten(t)
+	k.requireForgotten(t)
 	for name, tr := range tracers {
 		shown := uint64(0)
 		tr.events(t, func(ev *runtime.Event) {

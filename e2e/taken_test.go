@@ -5,6 +5,7 @@ package e2e
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,19 +56,29 @@ func testTakenExits(t *testing.T) {
 
 // loadUnit loads a unit until the test ends, or until Close.
 func (k *kernel) loadUnit(t *testing.T, unit *compiler.Unit) *runtime.Session {
+	threads, size := unit.Collection.Maps["threads"], uint32(0)
+	if threads != nil {
+		size = unit.Collection.Maps["overflow"].ValueSize
+		threads.Name = fmt.Sprint(bucketsName, size)
+	}
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err, "%+v", refusal(err))
 	t.Cleanup(func() { session.Close() })
 	require.Empty(t, session.Refused())
-	if threads := unit.Collection.Maps["threads"]; threads != nil && k.taken {
+	if threads != nil && k.taken {
 		taken, err := takeBuckets()
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, taken, int(threads.ValueSize/unit.Collection.Maps["overflow"].ValueSize))
+		require.GreaterOrEqual(t, taken, int(threads.ValueSize/size))
 	}
 	return session
 }
 
 const (
+	// bucketsName begins the name of a map of buckets in these tests; their size follows.
+	bucketsName = "threads"
+	// firstSlot is the offset in a bucket of its first slot, which begins with 0 if no call
+	// has it. Buckets begin with the address of the thread.
+	firstSlot = 24
 	// bucketsSize is the largest size of all buckets of a unit in bytes.
 	bucketsSize = 1 << 20
 	// takenByTest is the first byte of an element that stands for a bucket taken
@@ -99,7 +110,7 @@ func takeBuckets() (taken int, err error) {
 	return taken, err
 }
 
-// eachMap passes all hash maps of the kernel to do.
+// eachMap passes all hash maps and arrays of the kernel to do.
 func eachMap(do func(*ebpf.Map, *ebpf.MapInfo) error) error {
 	for id := ebpf.MapID(0); ; {
 		var err error
@@ -123,7 +134,7 @@ func withMap(id ebpf.MapID, do func(*ebpf.Map, *ebpf.MapInfo) error) error {
 	}
 	defer m.Close()
 	info, err := m.Info()
-	if err != nil || m.Type() != ebpf.Hash {
+	if err != nil || m.Type() != ebpf.Hash && m.Type() != ebpf.Array {
 		return err
 	}
 	return do(m, info)

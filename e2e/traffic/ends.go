@@ -108,27 +108,13 @@ func replaced(o *options) error {
 	if err != nil {
 		return err
 	}
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return err
-	}
 	name := func() {
 		if err := rename(o.arg); err != nil {
 			panic(err) // fails only for wrong arguments
 		}
 	}
-	tids, _, err := o.inThreads(func(int) error {
-		name()
-		_, err := unix.Read(pipe[0], make([]byte, o.size))
+	if _, _, err := o.reading(name); err != nil {
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, tid := range tids {
-		if err := AwaitRead(tid); err != nil {
-			return err
-		}
 	}
 	done := make(chan error)
 	go func() {

@@ -33,26 +33,37 @@ func threads(o *options) error {
 // blocked calls vfs_read with a count of size in n threads. The calls return 0
 // once all of them wait in the kernel.
 func blocked(o *options) error {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], 0); err != nil {
+	end, wait, err := o.reading(func() {})
+	if err != nil {
 		return err
 	}
+	if err := unix.Close(end); err != nil {
+		return err
+	}
+	return wait()
+}
+
+// reading starts n threads that call begin and then vfs_read with a count of size. They
+// all wait in the kernel until the caller closes end, which no other program inherits.
+func (o *options) reading(begin func()) (end int, wait func() error, err error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, nil, err
+	}
 	tids, wait, err := o.inThreads(func(int) error {
+		begin()
 		_, err := unix.Read(pipe[0], make([]byte, o.size))
 		return err
 	})
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	for _, tid := range tids {
 		if err := AwaitRead(tid); err != nil {
-			return err
+			return 0, nil, err
 		}
 	}
-	if err := unix.Close(pipe[1]); err != nil {
-		return err
-	}
-	return wait()
+	return pipe[1], wait, nil
 }
 
 // heir calls vfs_read n times with a count of size in a thread whose process
