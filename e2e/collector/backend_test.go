@@ -157,6 +157,12 @@ func (b *backend) all() (all []*record) {
 	return all
 }
 
+func (b *backend) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.records)
+}
+
 // doubles returns how often a record came again.
 func (b *backend) doubles() (n int) {
 	for _, r := range b.all() {
@@ -168,7 +174,7 @@ func (b *backend) doubles() (n int) {
 // awaitCount waits until there are n records.
 func (b *backend) awaitCount(n int) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return len(b.all()) >= n }, patience, 20*time.Millisecond, "%d records", n)
+	require.Eventually(b.t, func() bool { return b.count() >= n }, patience, 20*time.Millisecond, "%d records", n)
 }
 
 // awaitLines waits until as many records have arrived as there are lines, whose contents
