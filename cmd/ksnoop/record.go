@@ -72,6 +72,10 @@ func replayCommand(e *environment) *cli.Command {
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
 			operands := allWords(c)
+			e.operands = nil // none is a spec
+			if len(operands) > 2 && operands[1] == "if" {
+				return exit.Usagef("the shell has split '%s' at its blanks: put the condition in single quotes, as in ksnoop replay FILE 'if count > 4k'", strings.Join(operands[1:], " "))
+			}
 			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !isCondition(operands[1]) {
 				return exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(operands))
 			}

@@ -103,6 +103,8 @@ func TestReplayConditionErrors(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, tc.want)
 	}
+	_, _, stderr := runLine("replay", path, "if", "count", "==", "1")
+	require.Equal(t, "ksnoop: the shell has split 'if count == 1' at its blanks: put the condition in single quotes, as in ksnoop replay FILE 'if count > 4k'\n", stderr)
 }
 
 // TestReplayConditionFits verifies that a condition that fits a value of one event is
