@@ -38,13 +38,14 @@ var arrows = map[string]struct{ ours, never []string }{
 	}},
 	"compiler/suite/bind": {[]string{"compiler", "compiler/resolve", "compiler/spec", "compiler/suite"}, pure},
 	"btfdump/rawbtf":      {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
-	"runtime":             {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms"}, nil},
-	"runtime/userstack":   {nil, []string{"github.com/cilium/ebpf"}},
+	"runtime":             {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms", "runtime/clock"}, nil},
+	"runtime/clock":       {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"runtime/userstack":   {[]string{"runtime/clock"}, []string{"github.com/cilium/ebpf"}},
 	"runtime/cgroup":      {nil, []string{"github.com/cilium/ebpf"}},
 	"runtime/recording": {[]string{"btfdump/rawbtf", "compiler", "compiler/spec/kprobe", "kallsyms", "runtime", "runtime/cgroup", "runtime/userstack"}, []string{
 		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
 	}},
-	"runtime/render": {[]string{"btfdump", "compiler", "compiler/spec", "kallsyms", "runtime", "runtime/cgroup", "runtime/userstack"}, []string{
+	"runtime/render": {[]string{"btfdump", "compiler", "compiler/spec", "kallsyms", "runtime", "runtime/cgroup", "runtime/clock", "runtime/userstack"}, []string{
 		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os",
 	}},
 }

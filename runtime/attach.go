@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // attached is an attachment in place, with only those of its places that could be
@@ -34,7 +35,7 @@ var ErrStopped = errors.New("stopped while attaching")
 // [ErrStopped]. If processes cannot be followed, nothing is attached.
 func (s *Session) Attach() (int, error) {
 	removeStale()
-	s.attachedAt = monotonic()
+	s.attachedAt = clock.Now()
 	for {
 		n, err := s.attachAll()
 		again, failed := s.fallBack(err)

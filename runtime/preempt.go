@@ -1,7 +1,10 @@
 package runtime
 
 import (
+	"bytes"
 	goruntime "runtime"
+	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -9,6 +12,47 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
+
+// Preemption describes how the kernel preempts tasks that run in it.
+type Preemption struct {
+	Model    string // none, voluntary, lazy or full, two of them joined by "or", or "" if unknown
+	Possible bool   // whether a task can be preempted inside the kernel
+}
+
+// preemption returns the kernel's preemption model. debugfs shows the one in
+// force, but only to root, and only where it is mounted; otherwise the command
+// line or the build string may name it. A kernel with the lazy model (6.13) that
+// does not show it is assumed to be preemptible.
+func preemption(v version, build string, readFile func(string) ([]byte, error)) Preemption {
+	if b, err := readFile("/sys/kernel/debug/sched/preempt"); err == nil {
+		_, rest, _ := bytes.Cut(b, []byte{'('})
+		model, _, _ := bytes.Cut(rest, []byte{')'})
+		return preemptionModel(string(model))
+	}
+	words := strings.Fields(build)
+	switch {
+	case slices.Contains(words, "PREEMPT_LAZY"):
+		return preemptionModel("lazy")
+	case slices.Contains(words, "PREEMPT") && v.atLeast(6, 13):
+		return Preemption{Model: "full or lazy", Possible: true} // CONFIG_PREEMPT_LAZY has the same word
+	case slices.Contains(words, "PREEMPT"), slices.Contains(words, "PREEMPT_RT"):
+		return preemptionModel("full")
+	case !slices.Contains(words, "PREEMPT_DYNAMIC"):
+		return Preemption{Model: "none or voluntary"}
+	}
+	if b, err := readFile("/proc/cmdline"); err == nil {
+		for _, arg := range slices.Backward(strings.Fields(string(b))) { // the last one counts
+			if model, ok := strings.CutPrefix(arg, "preempt="); ok {
+				return preemptionModel(model)
+			}
+		}
+	}
+	return Preemption{Possible: v.atLeast(6, 13)}
+}
+
+func preemptionModel(name string) Preemption {
+	return Preemption{Model: name, Possible: name == "full" || name == "lazy"}
+}
 
 // preemptCount returns where this kernel counts the interrupts that it is in: on
 // arm64 in the task, on x86 in a per-CPU variable, which from 6.2 to 6.14 was a

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Tables returns what has been counted so far of each spec with aggregates. After
@@ -50,7 +50,7 @@ func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
 	probe := s.unit.Events[l.Events[0]].Probe
 	t := &Table{
 		Label: label(l.Asked), ByFunction: l.Function >= 0, Key: probe.Key, Aggregates: probe.Aggregates,
-		Since: s.attachedAt, Time: monotonic(),
+		Since: s.attachedAt, Time: clock.Now(),
 	}
 	err := s.counters.use(func(load func(off int) uint64) {
 		for _, number := range l.Events {
@@ -275,11 +275,4 @@ func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Buck
 		all = all[:len(all)-1]
 	}
 	return all[max(slices.IndexFunc(all, counted), 0):]
-}
-
-// monotonic returns the time by the clock of events.
-func monotonic() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // this clock always exists
-	return time.Duration(t.Nano())
 }

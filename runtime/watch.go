@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // breakpoints are the hardware breakpoints of a probe, a perf event on each CPU. The
@@ -287,7 +288,7 @@ func (s *Session) unseenBy(b *breakpoints) (*Unseen, error) {
 	case !atomic.CompareAndSwapUint64(last, seen, now):
 		return nil, nil
 	}
-	return &Unseen{Time: monotonic(), Probe: b.probe, Addr: addr, Before: stateOf(w.Old, seen), Now: stateOf(w.Old, now)}, nil
+	return &Unseen{Time: clock.Now(), Probe: b.probe, Addr: addr, Before: stateOf(w.Old, seen), Now: stateOf(w.Old, now)}, nil
 }
 
 // stateOf returns the value that the bytes of watched memory mean.

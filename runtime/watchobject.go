@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Ended tells what was watched of a member of an object that has ended.
@@ -76,7 +77,7 @@ func (b *breakpoints) sinceFound(found []byte) *Unseen {
 	b.early = nil
 	first := stateOf(b.probe.Watch.Old, b.first)
 	if u == nil {
-		u = &Unseen{Time: monotonic(), Probe: b.probe, Addr: b.addr, Now: first}
+		u = &Unseen{Time: clock.Now(), Probe: b.probe, Addr: b.addr, Now: first}
 	}
 	u.Before = first
 	u.Before.Data = found[:len(first.Data)]

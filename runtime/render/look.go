@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
 
 // Clock is the clock by which the time of an event is shown.
@@ -27,16 +25,6 @@ type Look struct {
 	Width    int // columns after which a line of compact output is wrapped, or 0 for no limit
 	Time     Clock
 	wall     func() time.Duration // from CLOCK_MONOTONIC to the time of day
-}
-
-// WallOffset returns the difference between CLOCK_MONOTONIC and the time of day,
-// which may be set at any moment.
-func WallOffset() time.Duration {
-	var before, day, after unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &before) // these clocks always exist
-	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &day)
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)
-	return time.Duration(day.Nano() - (before.Nano()+after.Nano())/2)
 }
 
 // leastWrapped is the number of columns behind an indentation in which text is wrapped.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -79,17 +78,6 @@ func TestTimes(t *testing.T) {
 		p.seconds(1_500_000_000)
 		require.Equal(t, want, string(p.text))
 	}
-}
-
-// TestWallOffset verifies that the offset converts a time of CLOCK_MONOTONIC to the
-// time of day.
-func TestWallOffset(t *testing.T) {
-	var mono unix.Timespec
-	before := time.Now()
-	require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono))
-	after := time.Now()
-	day := time.Unix(0, mono.Nano()+int64(WallOffset()))
-	require.WithinRange(t, day, before.Add(-time.Millisecond), after.Add(time.Millisecond))
 }
 
 // TestCompactLook verifies that compact lines are wrapped to a terminal's width, and

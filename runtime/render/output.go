@@ -18,6 +18,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
@@ -73,7 +74,7 @@ func New(unit *compiler.Unit, o Options) (Printer, error) {
 		o.Look.wall = o.Wall
 	}
 	if o.Look.wall == nil {
-		o.Look.wall = WallOffset
+		o.Look.wall = clock.WallOffset
 	}
 	if o.Symbols == nil {
 		o.Symbols = &Symbols{asked: true}

@@ -10,6 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Reading is a value that was read without a call.
@@ -61,7 +62,7 @@ type Values interface {
 // NewValues returns a printer in one of the formats.
 func NewValues(o Options) (Values, error) {
 	if o.Look.wall == nil {
-		o.Look.wall = WallOffset
+		o.Look.wall = clock.WallOffset
 	}
 	if o.Symbols == nil {
 		o.Symbols = &Symbols{asked: true}

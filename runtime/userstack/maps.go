@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // mapping is a part of the memory of a process with code.
@@ -57,7 +57,7 @@ func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	if known != nil && known.taken >= when {
 		return known
 	}
-	now := &snapshot{taken: monotonic()}
+	now := &snapshot{taken: clock.Now()}
 	if s.proc != "" {
 		text, _ := os.ReadFile(filepath.Join(s.proc, strconv.Itoa(int(pid)), "maps")) // none of a process that has gone
 		now.mappings = parseMaps(string(text))
@@ -67,14 +67,6 @@ func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	}
 	s.maps[pid] = now
 	return now
-}
-
-func monotonic() time.Duration {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
-		return 0
-	}
-	return time.Duration(now.Nano())
 }
 
 // parseMaps returns the mappings with code of a /proc/PID/maps, and skips what it

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // image is an ELF file of a test: code at 0x401000, which is 0x1000 in the file.
@@ -227,7 +229,7 @@ func TestGoing(t *testing.T) {
 func TestSnapshots(t *testing.T) {
 	proc := process(t, 7, "00001000-00002000 r-xp 00000000 00:00 0 [vdso]\n")
 	stacks := New(proc)
-	now := monotonic()
+	now := clock.Now()
 	require.Equal(t, "[vdso]", stacks.Frames(7, raw("", 0x1000), now)[0].File)
 	addProcess(t, proc, 7, "")
 	require.Equal(t, "[vdso]", stacks.Frames(7, raw("", 0x1000), now)[0].File, "a stack of that time")

@@ -11,6 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 	"github.com/ksnoop/ksnoop/runtime/render"
 	"github.com/ksnoop/ksnoop/runtime/userstack"
@@ -71,7 +72,7 @@ func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 		if err := r.file.create(); err != nil { // now, as the specs are right
 			return err
 		}
-		r.clock.Offset = render.WallOffset()
+		r.clock.Offset = clock.WallOffset()
 	}
 	if r.shown != nil {
 		if err := r.shown.open(k, unit); err != nil {
@@ -99,7 +100,7 @@ func (r *recorder) start() error {
 		return err
 	}
 	from := recording.Origin{Version: r.o.Version, System: system, Specs: specsOf(r.unit), Part: r.file.part}
-	r.clock.Mono = monotonic()
+	r.clock.Mono = clock.Now()
 	from.Clock = r.clock
 	if r.out, err = recording.NewWriter(r.file, r.unit, from, r.symbols); err != nil {
 		return err
@@ -262,8 +263,8 @@ const clockStep = time.Millisecond
 // lookAtClock writes a clock pair if the time of day was set. Where ksnoop did not run
 // while it read both clocks, they differ the next time.
 func (r *recorder) lookAtClock() error {
-	offset := render.WallOffset()
-	if (offset-r.clock.Offset).Abs() < clockStep || (offset-render.WallOffset()).Abs() >= clockStep {
+	offset := clock.WallOffset()
+	if (offset-r.clock.Offset).Abs() < clockStep || (offset-clock.WallOffset()).Abs() >= clockStep {
 		return nil
 	}
 	if r.shown != nil { // events from now on have the new time
@@ -271,7 +272,7 @@ func (r *recorder) lookAtClock() error {
 			return err
 		}
 	}
-	r.clock = recording.Clock{Mono: monotonic(), Offset: offset}
+	r.clock = recording.Clock{Mono: clock.Now(), Offset: offset}
 	return r.out.Clock(r.clock)
 }
 

@@ -8,10 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -141,7 +140,7 @@ func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
 			l.Missed = append(l.Missed, m)
 		}
 	}
-	l.Time = monotonic()
+	l.Time = clock.Now()
 	w.mu.Lock()
 	w.waiting = append(w.waiting, l)
 	w.mu.Unlock()
@@ -237,11 +236,4 @@ func (w *watch) take() []recording.Loss {
 	taken := w.waiting
 	w.waiting = nil
 	return taken
-}
-
-// monotonic returns the time by the clock of events.
-func monotonic() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // this clock always exists
-	return time.Duration(t.Nano())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 )
 
@@ -45,7 +46,7 @@ func TestGrown(t *testing.T) {
 	w := &watch{}
 	require.Nil(t, w.add(c))
 	c.Missed[0].N = 5
-	before := monotonic()
+	before := clock.Now()
 	l := w.add(c)
 	require.Equal(t, []runtime.Counts{c.Events[0]}, l.Counts)
 	require.Equal(t, c.Missed[:1], l.Missed)

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
+	"github.com/ksnoop/ksnoop/runtime/render"
+)
+
+func replayCommand(e *environment) *cli.Command {
+	o := new(replay.Options)
+	return &cli.Command{
+		Name:        "replay",
+		Usage:       "print a file of record as trace would have printed it",
+		ArgsUsage:   "FILE [if CONDITION]",
+		Description: "Any user can run this, on any machine. FILE may be - for standard input.\nWhat is before the damage of a file is printed, and the exit status is 1.",
+		Flags: join(outputFlag(&o.Appearance, render.TraceFormats), []cli.Flag{
+			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, replay.ParseMoment),
+			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, replay.ParseMoment),
+			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
+			onOffFlag("summary", "print the counts at the end", &o.Summary),
+		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
+		Action: func(c *cli.Context) error {
+			operands := allWords(c)
+			e.operands = nil // none is a spec
+			if len(operands) > 2 && operands[1] == "if" {
+				return exit.Usagef("the shell has split '%s' at its blanks: put the condition in single quotes, as in ksnoop replay FILE 'if count > 4k'", strings.Join(operands[1:], " "))
+			}
+			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !isCondition(operands[1]) {
+				return exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(operands))
+			}
+			o.Cond = strings.Join(operands[1:], "")
+			for _, glob := range o.Funcs {
+				if err := replay.CheckGlob(glob); err != nil {
+					return err
+				}
+			}
+			o.File = operands[0]
+			return replay.Replay(o, &e.Streams)
+		},
+	}
+}
+
+// isCondition reports whether an operand is a condition, and not the name of a file.
+func isCondition(word string) bool {
+	rest, ok := strings.CutPrefix(word, "if")
+	return ok && rest != "" && strings.ContainsAny(rest[:1], " \t\n(!$")
+}
