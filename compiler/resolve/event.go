@@ -78,12 +78,12 @@ func named(trace *spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 		return trace, nil
 	}
 	addr := trace.Line.Address
-	fail := func(format string, args ...any) error {
+	fail := func(format string, args ...any) *spec.Error {
 		return spec.Errorf(trace.Text, trace.Func.At, "the function at %#x is not known: %s", addr, fmt.Sprintf(format, args...))
 	}
 	switch table := target.Symbols; {
 	case table == nil:
-		return nil, fail("there is no symbol table")
+		return nil, withoutSymbols(fail("there is no symbol table"))
 	case table.Hidden():
 		return nil, fail("%v", table.NeedAddresses())
 	}

@@ -69,11 +69,16 @@ func (b *binder) address(at spec.Span, name string) (uint64, error) {
 	return s.Addr, err
 }
 
+// withoutSymbols returns an error about an address that only a symbol table has.
+func withoutSymbols(err *spec.Error) *spec.Error {
+	return err.WithHint("--btf has only types: without it, the symbols of the running kernel are used").WithKind(spec.NoSymbols)
+}
+
 // symbol returns a symbol with its address. It must be unique.
 func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error) {
 	table := b.target.Symbols
 	if table == nil {
-		return s, b.errorf(at, "the address of '%s' is not known, as there is no symbol table", name)
+		return s, withoutSymbols(b.errorf(at, "the address of '%s' is not known, as there is no symbol table", name))
 	}
 	symbols := table.Lookup(name)
 	switch {

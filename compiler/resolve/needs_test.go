@@ -72,3 +72,25 @@ func TestFewNeedsOnce(t *testing.T) {
 		Types: []string{"f", "f_impl", "task_struct", "thread_union"}, Members: []string{"b"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 	}, got)
 }
+
+// TestNoSymbols verifies that what needs addresses is refused with the cure where there
+// are only types.
+func TestNoSymbols(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithProbes)
+	target.Symbols = nil
+	for text, want := range map[string]string{
+		"read(count) if @devices":                   "the address of 'devices' is not known, as there is no symbol table",
+		"p 0xffffffff81000000":                      "the function at 0xffffffff81000000 is not known: there is no symbol table",
+		"p read a=$arg1:u64 if a.function == write": "what 'a' is in is not known, as there is no symbol table",
+		`p read a=$arg1:symstr if a == "write"`:     "what 'a' is in is not known, as there is no symbol table",
+	} {
+		trace, err := kprobe.ParseAny(text)
+		require.NoError(t, err, text)
+		_, err = All([]*spec.Trace{trace}, target, Wishes{})
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, text)
+		require.Equal(t, want, refused.Msg)
+		require.Equal(t, spec.NoSymbols, refused.Kind)
+		require.Equal(t, "--btf has only types: without it, the symbols of the running kernel are used", refused.Hint)
+	}
+}

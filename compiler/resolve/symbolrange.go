@@ -98,7 +98,7 @@ func (b *builder) symbolTable(item *spec.Item, v *compiler.Value) (*kallsyms.Tab
 	case v.Scalar == nil, v.Scalar.Width() != 64:
 		return nil, b.errorf(at, "'%s' is %s, not an address of 64 bits", v.Name, describe(v.Type))
 	case table == nil:
-		return nil, b.errorf(at, "what '%s' is in is not known, as there is no symbol table", v.Name)
+		return nil, withoutSymbols(b.errorf(at, "what '%s' is in is not known, as there is no symbol table", v.Name))
 	case table.Hidden():
 		return nil, b.errorf(at, "what '%s' is in is not known: %v", v.Name, table.NeedAddresses()).WithKind(spec.HiddenAddresses)
 	default:

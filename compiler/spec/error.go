@@ -30,6 +30,7 @@ const (
 	NoTracepoint              // the kernel has no tracepoint of that name
 	NoIterator                // the kernel has no iterator of that name
 	HiddenAddresses           // the user may not see the addresses of symbols
+	NoSymbols                 // there is no symbol table to find an address in
 	NamesInHint               // the hint has all names that there are
 )
 

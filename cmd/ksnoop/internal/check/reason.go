@@ -141,6 +141,9 @@ func hasCode(symbols []kallsyms.Symbol) bool {
 // explainValue explains an error about a value of a function that exists.
 func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) finding {
 	hints := hintLines(refused)
+	if refused.Kind == spec.NoSymbols {
+		hints = []string{"--symbols has it"}
+	}
 	f := finding{reason: misfitType}
 	for e := range values(t) {
 		if e.Span() != refused.At {
@@ -163,9 +166,6 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 		case *spec.Global, *spec.Address:
 			if t.Values && target.Symbols != nil && len(target.Symbols.Lookup(strings.TrimPrefix(e.String(), "@"))) == 1 && refused.Kind != spec.HiddenAddresses {
 				break // the variable is there, and cannot be watched
-			}
-			if target.Symbols == nil {
-				hints = append(hints, "--symbols has it")
 			}
 			if f.reason = misfitVariable; target.Symbols == nil || refused.Kind == spec.HiddenAddresses {
 				f.reason = misfitUnknown
