@@ -33,7 +33,7 @@ func (b *binder) after(e *spec.After) (operand, error) {
 // something could be read.
 func (b *binder) hasReturn(e spec.Expr, word string) error {
 	if why := noReturn(b.fn); why != "" {
-		return b.errorf(e.Span(), "%s, and '%s' reads values at return", why, word)
+		return b.errorf(e.Span(), "%s %s, and '%s' reads values at return", b.subject(), why, word)
 	}
 	return nil
 }
@@ -43,11 +43,11 @@ func (b *binder) hasReturn(e spec.Expr, word string) error {
 func noReturn(fn *compiler.Function) string {
 	switch {
 	case fn.Tracepoint:
-		return fn.Name + " is a tracepoint, which has no return"
+		return "is a tracepoint, which has no return"
 	case fn.Iterator:
-		return fn.Name + " is an iterator, which has no return"
+		return "is an iterator, which has no return"
 	case neverReturns[fn.Name]:
-		return fn.Name + " never returns"
+		return "never returns"
 	}
 	return ""
 }

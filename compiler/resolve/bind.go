@@ -43,6 +43,9 @@ func (b *binder) errorf(at spec.Span, format string, args ...any) *spec.Error {
 	return spec.Errorf(b.trace.Text, at, format, args...)
 }
 
+// subject returns the function for an error about it.
+func (b *binder) subject() spec.Subject { return spec.Subject(b.fn.Name) }
+
 // value binds an expression with a format.
 func (b *binder) value(e spec.Expr, format spec.Ident) (*compiler.Value, error) {
 	if e, ok := e.(*spec.Builtin); ok && e.Name.Name == containerName {
@@ -140,7 +143,7 @@ func (b *binder) arg(e *spec.Arg) (operand, error) {
 	if b.trace.Values {
 		return operand{}, b.noArgument(e)
 	}
-	err := b.errorf(e.Span(), "%s has no argument '%s'", b.fn.Name, e.Name.Name)
+	err := b.errorf(e.Span(), "%s has no argument '%s'", b.subject(), e.Name.Name)
 	if b.habit(err, e.Name.Name) {
 		return operand{}, err
 	}
@@ -167,16 +170,16 @@ func (b *binder) result(at spec.Span) (operand, error) {
 	case fn.Untyped:
 		return b.untypedResult(), nil
 	case fn.Tracepoint:
-		return operand{}, b.errorf(at, "%s is a tracepoint, which returns nothing", fn.Name)
+		return operand{}, b.errorf(at, "%s is a tracepoint, which returns nothing", b.subject())
 	case fn.Iterator:
-		return operand{}, b.errorf(at, "%s is an iterator, which returns nothing", fn.Name)
+		return operand{}, b.errorf(at, "%s is an iterator, which returns nothing", b.subject())
 	case fn.Result == nil:
-		return operand{}, b.errorf(at, "%s returns void", fn.Name)
+		return operand{}, b.errorf(at, "%s returns void", b.subject())
 	case neverReturns[fn.Name]:
-		return operand{}, b.errorf(at, "%s never returns", fn.Name)
+		return operand{}, b.errorf(at, "%s never returns", b.subject())
 	case resultLost(fn):
 		return operand{}, b.errorf(at, "%s returns %s in memory, and %s keeps its address only until the function begins",
-			fn.Name, describe(fn.Result.Type), b.target.Arch.Name).WithHint("name arguments instead")
+			b.subject(), describe(fn.Result.Type), b.target.Arch.Name).WithHint("name arguments instead")
 	}
 	o := argument(fn.Result, compiler.AtReturn)
 	if fn.Result.InMemory {

@@ -49,7 +49,7 @@ func (b *binder) builtin(e *spec.Builtin) (operand, error) {
 			return b.untypedArg(e, n), nil
 		}
 		if err != nil || n < 1 || n > len(b.fn.Params) {
-			return operand{}, b.errorf(e.Span(), "%s has no $%s: it takes %d", b.fn.Name, name, len(b.fn.Params)).
+			return operand{}, b.errorf(e.Span(), "%s has no $%s: it takes %d", b.subject(), name, len(b.fn.Params)).
 				WithHint("arguments count from $arg1")
 		}
 		return argument(&b.fn.Params[n-1], compiler.AtEntry), nil
@@ -77,10 +77,10 @@ func (b *binder) builtin(e *spec.Builtin) (operand, error) {
 	case b.end:
 		known.side = compiler.AnySide
 	case b.trace.Ending != nil:
-		return operand{}, b.errorf(e.Span(), "$duration is known when the span ends, and %s is its beginning", b.fn.Name).
+		return operand{}, b.errorf(e.Span(), "$duration is known when the span ends, and %s is its beginning", b.subject()).
 			WithHint("it belongs behind '=>'")
 	case b.fn.Tracepoint:
-		return operand{}, b.errorf(e.Span(), "%s is a tracepoint, which takes no time", b.fn.Name)
+		return operand{}, b.errorf(e.Span(), "%s is a tracepoint, which takes no time", b.subject())
 	}
 	return operand{Value: compiler.Value{Type: known.typ, Side: known.side, Base: compiler.Base{Builtin: known.is}}}, nil
 }

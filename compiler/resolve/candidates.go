@@ -59,12 +59,12 @@ func FindFunction(trace *spec.Trace, target *compiler.Target) (*compiler.Functio
 	name := trace.Func.Name
 	proto, ok := typ.Type.(*btf.FuncProto)
 	if !ok {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has no prototype in BTF", name)
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has no prototype in BTF", spec.Subject(name))
 	}
 	proto = c.whole(proto)
 	sig, err := Place(proto, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has a signature that BTF does not describe: %v", name, err)
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Module: c.module, Type: typ, Signature: *sig,
@@ -85,6 +85,8 @@ type candidates struct {
 func (c *candidates) errorf(format string, args ...any) *spec.Error {
 	return spec.Errorf(c.trace.Text, c.trace.Func.At, format, args...)
 }
+
+func (c *candidates) subject() spec.Subject { return spec.Subject(c.trace.Func.Name) }
 
 // vmlinux is the name of the kernel itself in a spec where a module may stand.
 const vmlinux = "vmlinux"
@@ -128,7 +130,7 @@ func (c *candidates) fromModules(module, base string, symbols []kallsyms.Symbol)
 		}
 	}
 	if len(modules) > 1 {
-		return c.errorf("%s is in the modules %s", c.trace.Func.Name, strings.Join(modules, ", ")).
+		return c.errorf("%s is in the modules %s", c.subject(), strings.Join(modules, ", ")).
 			WithHint("say which one: %s:%s", modules[0], c.trace.Func.Name)
 	}
 	for _, m := range modules {
@@ -218,7 +220,7 @@ func (c *candidates) choose() (*btf.Func, error) {
 			continue
 		}
 		if all = append(all, p); len(all) > mostPrototypes {
-			return nil, c.errorf("%s is in BTF with more than %d prototypes, and a name cannot tell them apart", c.trace.Func.Name, mostPrototypes)
+			return nil, c.errorf("%s is in BTF with more than %d prototypes, and a name cannot tell them apart", c.subject(), mostPrototypes)
 		}
 		if hasArguments(t, c.trace) {
 			fitting = append(fitting, t)
@@ -231,10 +233,10 @@ func (c *candidates) choose() (*btf.Func, error) {
 		return fitting[0], nil
 	case len(c.symbols) > 1:
 		return nil, c.errorf("%s is in BTF with different prototypes and %d times in the kernel, and nothing tells which is which: (%s)",
-			c.trace.Func.Name, len(c.symbols), strings.Join(all, ") and ("))
+			c.subject(), len(c.symbols), strings.Join(all, ") and ("))
 	}
 	return nil, c.errorf("%s is in BTF with different prototypes, and a name cannot tell them apart: (%s)",
-		c.trace.Func.Name, strings.Join(all, ") and (")).WithHint("name arguments that only one of them has")
+		c.subject(), strings.Join(all, ") and (")).WithHint("name arguments that only one of them has")
 }
 
 // hasArguments reports whether a function has all the arguments that a spec
@@ -285,7 +287,7 @@ func (c *candidates) addresses() ([]uint64, error) {
 		if base := kallsyms.Base(name); base != name && len(symbolsNamed(c.target, base)) > 0 {
 			return nil, c.errorf("there is no function %s in this kernel", name).WithMeant("%s", base)
 		}
-		return nil, c.errorf("%s has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed", name)
+		return nil, c.errorf("%s has a type but no code in this kernel: it was inlined everywhere, or is start-up code that was freed", c.subject())
 	case c.unique():
 		return nil, nil
 	}

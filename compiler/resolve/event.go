@@ -23,10 +23,10 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		fn.Addrs = []uint64{trace.Line.Address - trace.Line.Offset}
 	}
 	if trace.Line.Offset > 0 && len(fn.Addrs) > 1 {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", fn.Name, len(fn.Addrs))
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", spec.Subject(fn.Name), len(fn.Addrs))
 	}
 	if size, offset := sizeOf(fn, target), trace.Line.Offset; size > 0 && offset >= size {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has %d bytes, and the offset %d is behind them", fn.Name, size, offset)
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has %d bytes, and the offset %d is behind them", spec.Subject(fn.Name), size, offset)
 	}
 	trace, err = trace.Expand(slices.Collect(paramNames(fn)))
 	if err != nil {

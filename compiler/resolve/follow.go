@@ -196,10 +196,7 @@ func (w *follower) meets() error {
 				found++
 			}
 			if err := w.meet(module, fn.Name, ends, wanted, made); err != nil {
-				reasons[fn.Name] = err.Error()
-				if e := (*spec.Error)(nil); errors.As(err, &e) {
-					reasons[fn.Name] = strings.ReplaceAll(e.Msg, fn.Name, "it")
-				}
+				reasons[fn.Name] = reasonOf(err)
 				if e := (*showError)(nil); errors.As(err, &e) {
 					return e.err
 				}

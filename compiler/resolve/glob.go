@@ -3,6 +3,7 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -69,12 +70,16 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 			plan.Probes = append(plan.Probes, p)
 			plan.Notes = append(plan.Notes, p.Func.Notes()...)
 		case errors.As(err, &refused):
-			reasons[strings.ReplaceAll(refused.Msg, name, "it")]++
+			reasons[refused.Reason()]++
 		default:
 			return err
 		}
 	}
 	found := len(plan.Probes) - before
+	if found == 0 && len(names) == 1 {
+		return spec.Errorf(t.Text, t.Func.At, "%s is the only function that matches '%s', and it cannot be traced", names[0], t.Func.Name).
+			WithHint("%s", slices.Collect(maps.Keys(reasons))[0])
+	}
 	if found == 0 {
 		return spec.Errorf(t.Text, t.Func.At, "none of the %d functions that match '%s' can be traced", len(names), t.Func.Name).
 			WithHint("%s", commonest(reasons))

@@ -99,11 +99,10 @@ func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
 	if _, isPointer := btf.As[*btf.Pointer](v.Type); !isPointer && (v.Scalar == nil || !v.Scalar.Signed) {
 		return nil
 	}
-	who := b.fn.Name + " returns"
+	err := b.errorf(c.At, "%s returns errors as negative numbers, and %s is %d", b.subject(), c.Str, n)
 	if b.fn.Tracepoint {
-		who = "'" + v.Name + "' has"
+		err = b.errorf(c.At, "'%s' has errors as negative numbers, and %s is %d", v.Name, c.Str, n)
 	}
-	err := b.errorf(c.At, "%s errors as negative numbers, and %s is %d", who, c.Str, n)
 	if item.Pred.Op == spec.Mask {
 		return err.WithHint("an error is a whole number, not a bit: %s == -%s", v.Name, c.Str)
 	}

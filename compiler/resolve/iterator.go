@@ -60,7 +60,7 @@ func findIterator(trace *spec.Trace, target *compiler.Target) (*compiler.Functio
 	proto = &btf.FuncProto{Return: &btf.Void{}, Params: proto.Params}
 	sig, err := Place(proto, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "iterator %s has a signature that BTF does not describe: %v", name, err)
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "iterator %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Iterator: true, LastAgain: name == "ksym", Symbol: name, Types: target.Kernel, Copies: 1, Signature: *sig,
@@ -104,7 +104,7 @@ func unknownIterator(trace *spec.Trace, target *compiler.Target) error {
 // a spec cannot name a map.
 func checkIterator(trace *spec.Trace, fn *compiler.Function) error {
 	if len(fn.Params) > 2 && fn.Params[1].Name == "map" {
-		return spec.Errorf(trace.Text, trace.Func.At, "%s goes over the elements of one map, and a spec cannot name a map", fn.Name).
+		return spec.Errorf(trace.Text, trace.Func.At, "%s goes over the elements of one map, and a spec cannot name a map", spec.Subject(fn.Name)).
 			WithHint("iter:bpf_map lists the maps themselves")
 	}
 	return nil
@@ -143,9 +143,9 @@ func checkMixed(traces []*spec.Trace) error {
 // ownBuiltin returns the error for a builtin of an iterator, which runs in the thread
 // that reads it.
 func (b *binder) ownBuiltin(e *spec.Builtin) error {
-	err := b.errorf(e.Span(), "%s is an iterator, which ksnoop runs itself: $%s would be that of ksnoop", b.fn.Name, e.Name.Name)
+	err := b.errorf(e.Span(), "%s is an iterator, which ksnoop runs itself: $%s would be that of ksnoop", b.subject(), e.Name.Name)
 	if e.Name.Name == "duration" {
-		err = b.errorf(e.Span(), "%s is an iterator, whose rows take no time", b.fn.Name)
+		err = b.errorf(e.Span(), "%s is an iterator, whose rows take no time", b.subject())
 	}
 	if b.param("task") != nil && e.Name.Name != "duration" {
 		return err.WithHint("name members of the object: task->comm, task->tgid")

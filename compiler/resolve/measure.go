@@ -100,7 +100,10 @@ func withoutReturn(p *compiler.Probe) string {
 	if p.Offset > 0 {
 		return "a place inside of " + p.Func.Name + " has no return"
 	}
-	return noReturn(p.Func)
+	if why := noReturn(p.Func); why != "" {
+		return p.Func.Name + " " + why
+	}
+	return ""
 }
 
 // counted returns the value as a number to count, or the reason why it is not a

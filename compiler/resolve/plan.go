@@ -3,7 +3,6 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -67,7 +66,7 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 			decided = append(decided, p)
 			noteMixedSigns(plan, p)
 		case p.OfGlob:
-			leaveOut(plan, p, err.Error())
+			leaveOut(plan, p, err)
 		default:
 			errs = append(errs, p.Trace.Locate(err))
 		}
@@ -81,12 +80,25 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 
 // leaveOut counts a function that a glob matches but that cannot be traced. A function
 // that gets followed objects is listed instead.
-func leaveOut(plan *compiler.Plan, p *compiler.Probe, reason string) {
+func leaveOut(plan *compiler.Plan, p *compiler.Probe, err error) {
 	if p.Follow != nil {
-		plan.Unfollowed = append(plan.Unfollowed, reason)
+		plan.Unfollowed = append(plan.Unfollowed, err.Error())
 		return
 	}
-	plan.LeftOut[strings.ReplaceAll(reason, p.Func.Name, "it")]++
+	plan.LeftOut[reasonOf(err)]++
+}
+
+// reasonOf returns what is wrong with one of many functions, without its name.
+func reasonOf(err error) string {
+	var refused *spec.Error
+	var unattachable *AttachError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Reason()
+	case errors.As(err, &unattachable):
+		return fmt.Sprintf("attach %s to it: %s", unattachable.Kind, unattachable.Why)
+	}
+	return err.Error()
 }
 
 // addTrace binds a trace, or all the functions that its glob matches.

@@ -152,7 +152,8 @@ func TestRefusals(t *testing.T) {
 		{"tp:tick(return)", "return", "tick is a tracepoint, which returns nothing", ""},
 		{"tp:tick($duration)", "$duration", "tick is a tracepoint, which takes no time", ""},
 		{"xyz_*", "xyz_*", "no function of this kernel matches 'xyz_*'", "functions of a module need its name: MODULE:xyz_*; tracepoints are tp:xyz_*"},
-		{"re*(xyzzy)", "re*", "none of the 1 functions that match 're*' can be traced", "of most: it has no argument 'xyzzy'"},
+		{"re*(xyzzy)", "re*", "read is the only function that matches 're*', and it cannot be traced", "it has no argument 'xyzzy'"},
+		{"r[e]ad(xread)", "r[e]ad", "read is the only function that matches 'r[e]ad', and it cannot be traced", "it has no argument 'xread'"},
 		{"read(count == -1)", "-1", "-1 does not fit 'count', which is size_t (long unsigned int) and holds 0 to 18446744073709551615", ""},
 		{"open(dfd == 0xffffff9c)", "0xffffff9c", "0xffffff9c does not fit 'dfd', which is int and holds -2147483648 to 2147483647", "did you mean -100?"},
 		{"open(dfd == 0x100000000)", "0x100000000", "0x100000000 does not fit 'dfd', which is int and holds -2147483648 to 2147483647", ""},
@@ -262,6 +263,9 @@ func TestRefusals(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, tc.want, e.Msg)
 			require.Equal(t, tc.hint, e.Hint)
+			if name, _, _ := strings.Cut(e.Msg, " "); name == trace.Func.Name {
+				require.Equal(t, "it"+strings.TrimPrefix(e.Msg, name), e.Reason(), "functions that are left out for this reason are counted together")
+			}
 			require.Equal(t, tc.at, tc.spec[e.At.Start:e.At.End])
 		})
 	}

@@ -40,7 +40,7 @@ func findTracepoint(trace *spec.Trace, target *compiler.Target) (*compiler.Funct
 	named := &btf.FuncProto{Return: &btf.Void{}, Params: nameParams(types, name, proto.Params[1:])}
 	sig, err := Place(named, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s has a signature that BTF does not describe: %v", name, err)
+		return nil, spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Module: module, Tracepoint: true, Symbol: name, Types: types, Copies: 1, Signature: *sig,
@@ -61,7 +61,7 @@ func tracepointTypes(t *compiler.Target, trace *spec.Trace) (*btf.Spec, string, 
 		}
 		types, err := t.Module(s.Module)
 		if err != nil {
-			return nil, "", spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s is in module %s: %v", trace.Func.Name, s.Module, err)
+			return nil, "", spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s is in module %s: %v", spec.Subject(trace.Func.Name), s.Module, err)
 		}
 		return types, s.Module, nil
 	}

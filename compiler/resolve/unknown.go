@@ -17,18 +17,18 @@ import (
 func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
 	inModule := func(s kallsyms.Symbol) bool { return s.Module == module }
 	if c.target.Symbols != nil && !slices.ContainsFunc(symbols, inModule) {
-		err := c.errorf("module %s is not loaded, or has no function %s", module, c.trace.Func.Name)
+		err := c.errorf("module %s is not loaded, or has no function %s", module, c.subject())
 		if hint := notInModule(c.target, c.trace); hint != "" {
 			return err.WithHint("%s", hint)
 		}
 		return err
 	}
-	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.trace.Func.Name, module).
+	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.subject(), module).
 		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
 }
 
 func (c *candidates) onlyCopies(copies []kallsyms.Symbol) error {
-	return c.errorf("this kernel has %s only as %s, with arguments that may differ from its type", c.trace.Func.Name, copies[0].Name).
+	return c.errorf("this kernel has %s only as %s, with arguments that may differ from its type", c.subject(), copies[0].Name).
 		WithHint("to trace it anyway, use this name: %s", copies[0].Name)
 }
 
@@ -129,9 +129,9 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 	}
 	switch {
 	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):
-		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", name)
+		return fail("%s has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)", spec.Subject(name))
 	case len(symbols) > 0:
-		err := fail("%s is data, not a function", name)
+		err := fail("%s is data, not a function", spec.Subject(name))
 		if trace.Line != nil {
 			return err.WithHint("write ksnoop print '@%s'", name)
 		}

@@ -1,8 +1,10 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +20,7 @@ type Error struct {
 	Msg   string // what is wrong
 	Hint  string // how to correct it; may be empty or have several lines
 	Meant string // what Hint proposes instead of the text at the place, or ""
+	ofIt  string // Msg with "it" for its subject, or "" if it has none
 	Kind  ErrorKind
 }
 
@@ -39,8 +42,26 @@ const (
 //
 //go:noinline
 func Errorf(text string, at Span, format string, args ...any) *Error {
-	return &Error{Text: text, At: at, Msg: fmt.Sprintf(format, args...)}
+	e := &Error{Text: text, At: at, Msg: fmt.Sprintf(format, args...)}
+	if i := slices.IndexFunc(args, isSubject); i >= 0 {
+		its := slices.Clone(args)
+		its[i] = "it"
+		e.ofIt = fmt.Sprintf(format, its...)
+	}
+	return e
 }
+
+// Subject is the name of the function that an error is about.
+type Subject string
+
+func isSubject(arg any) bool {
+	_, ok := arg.(Subject)
+	return ok
+}
+
+// Reason returns the message as the reason why one of many functions is left out: with
+// "it" for the function.
+func (e *Error) Reason() string { return cmp.Or(e.ofIt, e.Msg) }
 
 // WithHint sets the hint of e and returns e.
 //
