@@ -125,7 +125,6 @@ func (e *environment) runCommand(app *cli.App, c *cli.Command, line *getopt.Line
 	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	var given []cli.Flag
-	var words []string
 	for _, o := range line.Options {
 		f := flagOf(c, o)
 		if err := e.checkOption(app, c, f, o); err != nil {
@@ -137,21 +136,24 @@ func (e *environment) runCommand(app *cli.App, c *cli.Command, line *getopt.Line
 			}
 			given = append(given, f)
 		}
-		words = append(words, respelled(o, f))
-	}
-	words = append(append(words, "--"), line.Operands...)
-	if line.Behind != nil {
-		words = append(append(words, "--"), line.Behind...)
 	}
 	ctx := cli.NewContext(app, set, nil)
 	ctx.Command = c
-	if err := set.Parse(words); err != nil {
-		return c.OnUsageError(ctx, err, true)
-	}
-	for _, f := range given {
-		if err := f.(cli.ActionableFlag).RunAction(ctx); err != nil {
+	for _, o := range line.Options {
+		f := flagOf(c, o)
+		if err := set.Parse([]string{respelled(o, f)}); err != nil {
+			return c.OnUsageError(ctx, err, true)
+		}
+		if err := f.(cli.ActionableFlag).RunAction(ctx); err != nil { // also for a value that another one follows
 			return err
 		}
+	}
+	words := append([]string{"--"}, line.Operands...)
+	if line.Behind != nil {
+		words = append(append(words, "--"), line.Behind...)
+	}
+	if err := set.Parse(words); err != nil {
+		return c.OnUsageError(ctx, err, true)
 	}
 	return c.Action(ctx)
 }

@@ -96,3 +96,13 @@ func TestCompileNotes(t *testing.T) {
 		require.Equal(t, want, stderr, line)
 	}
 }
+
+// TestEachCondition verifies that options that add conditions add one each time they are
+// given.
+func TestEachCondition(t *testing.T) {
+	status, stdout, stderr := ksnoop(t, fixture.Write(t), "compile|--comm|a*|--comm|*b|--uid|7|vfs_read()")
+	require.Zero(t, status, stderr)
+	for _, condition := range []string{`// $comm ~ "a*"`, `// $comm ~ "*b"`, "// $uid == 7"} {
+		require.Contains(t, stdout, condition)
+	}
+}

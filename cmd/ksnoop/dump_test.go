@@ -75,7 +75,7 @@ func TestDumpErrors(t *testing.T) {
 		{"device|mode", exit.Usage, "ksnoop: dump takes one type, not 2: quote its name, as in 'struct file'\n"},
 		{"device|-o|xml", exit.Usage, "ksnoop: --output is \"xml\": it must be text or json\n"},
 		{"device|--indent|x", exit.Usage, "ksnoop: --indent is \"x\": it must be a number from 1 to 16, or tab\n"},
-		{"device|--hex", exit.Failure, "ksnoop: read hexadecimal digits: invalid byte: U+006E 'n'\n"},
+		{"device|--hex", exit.Failure, "ksnoop: read hexadecimal digits: invalid byte: U+006E 'n': two are a byte, as in 7f 45 4c 46 or 7f454c46\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"ksnoop", "dump", "--btf", types}, strings.Split(tc.args, "|")...)

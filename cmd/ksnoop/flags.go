@@ -63,10 +63,18 @@ func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringF
 	return f
 }
 
-// textFlag returns an option with a text. to holds the default.
+// textFlag returns an option with a text, which may not be empty: in --container "$ID", the
+// variable may have no value. to holds the default.
 func textFlag(names, usage string, to *string) *cli.StringFlag {
 	name, short := splitNames(names)
-	return &cli.StringFlag{Name: name, Aliases: short, Usage: usage, Destination: to, Value: *to}
+	f := &cli.StringFlag{Name: name, Aliases: short, Usage: usage, Destination: to, Value: *to}
+	f.Action = func(c *cli.Context, text string) error {
+		if text == "" {
+			return withoutValue(c.Command, f)
+		}
+		return nil
+	}
+	return f
 }
 
 // textsFlag returns an option that may be given several times, each time with a text.

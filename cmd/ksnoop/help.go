@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -81,6 +82,8 @@ func helpCommand() *cli.Command {
 		Flags:     []cli.Flag{onOffFlag("json", "describe commands, options, exit statuses and the language for programs, as one JSON object", &asJSON)},
 		Action: func(c *cli.Context) error {
 			switch topic := c.Args().First(); {
+			case c.Args().Len() > 1:
+				return exit.Usagef("help explains one command, or the language, and there are %d words: as in ksnoop help %s", c.Args().Len(), topic)
 			case topic != "" && topic != "spec" && c.App.Command(topic) == nil:
 				return unknownTopic(c.App, topic)
 			case asJSON:

@@ -27,7 +27,7 @@ func printCommand(e *environment) *cli.Command {
 		ArgsUsage:   "EXPR...",
 		Description: valueExamples,
 		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
-			parsedFlag("cpu", "read the per-CPU variables of the CPUs in `LIST`, such as 0-3,8, or of all possible ones (all) (default: those online)", &o.CPUs, listOfCPUs),
+			textFlag("cpu", "read the per-CPU variables of the CPUs in `LIST`, such as 0-3,8, or of all possible ones (all) (default: those online)", &o.CPUs),
 			parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 65536)", &o.MaxBytes, number[int](target.MaxBytes)),
 			onOffFlag("debug d", "show the programs", &o.Debug),
 		}, in(ending,
@@ -42,12 +42,4 @@ func printCommand(e *environment) *cli.Command {
 			return values.Print(o, &e.Streams)
 		},
 	}
-}
-
-// listOfCPUs returns the value of --cpu as it is: which CPUs there are is not known yet.
-func listOfCPUs(option, text string) (string, error) {
-	if text == "" {
-		return "", noValue("ksnoop print", option)
-	}
-	return text, nil
 }

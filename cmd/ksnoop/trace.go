@@ -25,11 +25,12 @@ func traceCommand(e *environment) *cli.Command {
 // recordFlag returns the option for a file that is written besides.
 func recordFlag(o *run.FileOptions) []cli.Flag {
 	f := textFlag("record", "also write raw records to `FILE`, from which replay prints the same, in any format", &o.Name)
-	f.Action = func(_ *cli.Context, name string) error {
+	named := f.Action
+	f.Action = func(c *cli.Context, name string) error {
 		if name == "-" {
 			return exit.Usagef("--record is \"-\": the events are printed on standard output: name a file, or use ksnoop record -w -")
 		}
-		return nil
+		return named(c, name)
 	}
 	return []cli.Flag{f}
 }

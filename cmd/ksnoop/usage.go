@@ -160,6 +160,8 @@ func hasOption(c *cli.Command, text string) bool {
 func noOperand(command string) error {
 	what, example := "a function", "vfs_read"
 	switch command {
+	case "record":
+		example = "-w FILE vfs_read"
 	case "list":
 		what, example = "a glob", "'vfs_*'"
 	case "print":
@@ -187,7 +189,7 @@ func (e *environment) checkBehind(nothing bool, command []string) error {
 	case nothing:
 		return exit.Usagef("no function to trace before the -- of a command: as in ksnoop vfs_read -- ls")
 	case len(command) == 0:
-		return exit.Usagef("no command after --: as in ksnoop vfs_read -- ls")
+		return exit.Usagef("no command after --: name it, or leave out the --")
 	}
 	return nil
 }

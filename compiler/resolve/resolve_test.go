@@ -216,6 +216,7 @@ func TestRefusals(t *testing.T) {
 			"BTF has no type of it; a cast says what it is: ((struct NAME)@jiffies).x"},
 		{"read(@jiffies->x)", "x", "'@jiffies' is not a pointer to a struct or union, so '->x' has no meaning",
 			"BTF has no type of it; a cast says what it is: ((struct NAME *)@jiffies)->x"},
+		{"ext4:read", "read", "module ext4 is not loaded, or has no function read", "read is a function of the kernel itself: leave out the module"},
 		{"ext4:*", "ext4", "module ext4 is not loaded, or has no BTF", "here ext4 is part of the kernel itself, which has no module before it: ext4_*"},
 		{"ext4:ext4_s*", "ext4", "module ext4 is not loaded, or has no BTF", "here ext4 is part of the kernel itself, which has no module before it: ext4_s*"},
 		{"ext4:ext4_sync", "ext4_sync", "module ext4 is not loaded, or has no function ext4_sync",

@@ -23,6 +23,9 @@ func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
 		}
 		return err
 	}
+	if c.target.Symbols == nil {
+		return c.errorf("the types of module %s are not known", module).WithHint("--btf has only those of vmlinux: without it, those of the running kernel's modules are used")
+	}
 	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.subject(), module).
 		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
 }
@@ -51,8 +54,12 @@ func notInModule(t *compiler.Target, trace *spec.Trace) string {
 	}
 	for f := range typeNames(t, t.Kernel, FuncKind) {
 		if isOf(f) {
-			if spec.IsGlob(name) && !strings.HasPrefix(name, module) {
+			switch {
+			case strings.HasPrefix(name, module):
+			case spec.IsGlob(name):
 				name = module + "_" + name
+			default:
+				return name + " is a function of the kernel itself: leave out the module"
 			}
 			return fmt.Sprintf("here %s is part of the kernel itself, which has no module before it: %s", module, name)
 		}

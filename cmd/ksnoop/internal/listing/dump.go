@@ -114,7 +114,7 @@ func readInput(r io.Reader, digits bool) (data []byte, cut bool, err error) {
 	}
 	data, err = hex.DecodeString(text)
 	if err != nil {
-		return nil, false, fmt.Errorf("read hexadecimal digits: %s", strings.TrimPrefix(err.Error(), "encoding/hex: "))
+		return nil, false, fmt.Errorf("read hexadecimal digits: %s: two are a byte, as in 7f 45 4c 46 or 7f454c46", strings.TrimPrefix(err.Error(), "encoding/hex: "))
 	}
 	return data, cut, nil
 }

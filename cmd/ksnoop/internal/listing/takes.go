@@ -38,7 +38,7 @@ type wantedType struct {
 // a module unless that is nil. Qualifiers do not matter.
 func parseWanted(text string, kernel *compiler.Target, module *btf.Spec) (*wantedType, error) {
 	name := strings.TrimRight(text, "* ")
-	if strings.ContainsAny(name, "*[]()") {
+	if name == "" || strings.ContainsAny(name, "*[]()") {
 		return nil, exit.Usagef("--takes is %q: it must be the name of a type, and a star for each pointer to it, as in 'struct sk_buff *'", text)
 	}
 	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return w == "const" || w == "volatile" })

@@ -51,6 +51,9 @@ func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 		return []btf.Type{t}, nil
 	}
 	kind, bare := splitType(name)
+	if bare == "" { // that of a type without a name
+		return nil, exit.Usagef("%q is not the name of a type: as in file, 'struct file' or 'struct file *'", name)
+	}
 	named, err := types.AnyTypesByName(bare)
 	if err != nil {
 		if named, err = types.AnyTypesByName(intName(bare)); err != nil {

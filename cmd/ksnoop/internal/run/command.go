@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,7 @@ func cannotRun(name string, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		err = errors.New("there is no such program in $PATH")
 	}
-	return exit.StatusError{Status: status, Reason: fmt.Errorf("run %s: %w", name, err)}
+	return exit.StatusError{Status: status, Reason: fmt.Errorf("run %s: %w", cmp.Or(name, `""`), err)}
 }
 
 // Start starts the command with what ksnoop itself inherited.

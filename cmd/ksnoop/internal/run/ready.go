@@ -39,7 +39,7 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 		return r, nil
 	}
 	if err := unix.Access(filepath.Dir(r.file), unix.W_OK|unix.X_OK); err != nil {
-		return nil, fmt.Errorf("create %s in its directory: %w", r.file, err)
+		return nil, fmt.Errorf("create %s: %w", r.file, err)
 	}
 	return r, nil
 }

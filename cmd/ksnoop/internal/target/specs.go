@@ -45,7 +45,7 @@ func (s *Specs) Parse() ([]*spec.Trace, error) {
 		traces = append(traces, t)
 	}
 	if traces == nil && errors.Join(errs...) == nil {
-		errs = append(errs, exit.Usagef("there is nothing in %s: each line is empty, a comment or removed", strings.Join(s.Files, ", ")))
+		errs = append(errs, exit.Usagef("there is nothing in %s: each line is empty, a comment or removed", strings.Join(s.fileNames(), ", ")))
 	}
 	addConditions(s.Conds, traces)
 	return traces, errors.Join(errs...)
@@ -160,6 +160,9 @@ func (s *Specs) meantCommand(err error, traces []*spec.Trace, target *compiler.T
 		return err
 	}
 	hint := fmt.Sprintf("if %s was meant as a command: did you mean '%s'?", first.Text, near)
+	if near == first.Text {
+		hint = fmt.Sprintf("if %s was meant as a command: it is the first word, as in ksnoop %s", near, near)
+	}
 	if first.Hint != "" {
 		hint = first.Hint + "\n" + hint
 	}
@@ -206,6 +209,17 @@ func (s *Specs) ParseFiles() (traces []*spec.Trace, err error) {
 		errs = append(errs, err)
 	}
 	return traces, errors.Join(errs...)
+}
+
+// fileNames returns the names of the files for messages.
+func (s *Specs) fileNames() (names []string) {
+	for _, name := range s.Files {
+		if name == "-" {
+			name = "standard input"
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // ReadSpecs returns the text of a file, or of stdin, which is nil once it has been
