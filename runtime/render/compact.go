@@ -13,14 +13,14 @@ import (
 type compactPrinter struct {
 	page
 	forms
-	symbols *Symbols
-	tables  *tablePrinter
+	names
+	tables *tablePrinter
 }
 
 func newCompact(o Options) *compactPrinter {
 	options := o.Values
 	options.Compact, options.IndentLevel = true, 0
-	return &compactPrinter{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), symbols: o.Symbols, tables: newTablePrinter(o)}
+	return &compactPrinter{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), names: o.names(), tables: newTablePrinter(o)}
 }
 
 // arrows mark the side of a call that an event shows.
@@ -144,7 +144,7 @@ func (p *compactPrinter) data(v *runtime.Value) error {
 		p.userStack(v.Data)
 		return nil
 	}
-	text, ok := appendFormat(p.text, v, p.symbols)
+	text, ok := appendFormat(p.text, v, &p.names)
 	if ok {
 		p.text = text
 		return nil

@@ -24,7 +24,7 @@ func (p *jsonPrinter) value(v *runtime.Value) error {
 	case v.Elem != nil:
 		return p.elements(v)
 	case v.Format == compiler.ContainerFormat:
-		p.text = quoteJSON(p.text, p.symbols.container(v.Uint64()).String())
+		p.text = quoteJSON(p.text, p.container(v.Uint64()).String())
 	case v.Format == "d", v.Format == "u":
 		p.text, _ = appendFormat(p.text, v, nil)
 	default:
@@ -49,7 +49,7 @@ func (p *jsonPrinter) elements(v *runtime.Value) error {
 }
 
 func (p *jsonPrinter) quotedOrPlain(v *runtime.Value) error {
-	word, ok := appendFormat(p.word[:0], v, p.symbols)
+	word, ok := appendFormat(p.word[:0], v, &p.names)
 	p.word = word
 	if ok {
 		if v.Format == "c" {

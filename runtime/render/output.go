@@ -60,6 +60,25 @@ type Options struct {
 	Arrange Arrangement
 }
 
+// complete sets what stands for fields that are nil, and how values name pointers.
+func (o *Options) complete() {
+	if o.Wall != nil {
+		o.Look.wall = o.Wall
+	}
+	if o.Look.wall == nil {
+		o.Look.wall = clock.WallOffset
+	}
+	if o.Symbols == nil {
+		o.Symbols = &Symbols{asked: true}
+	}
+	if o.Pointers != nil {
+		o.Values.Symbolize = o.Pointers.at
+	}
+}
+
+// names returns what a printer with these options names things by.
+func (o *Options) names() names { return names{o.Symbols, o.Containers} }
+
 // Formats are the formats of everything that is shown, the default first.
 var Formats = []string{"text", "compact", "json"}
 
@@ -70,21 +89,9 @@ var TraceFormats = append(Formats[:3:3], "ftrace")
 // New returns a printer for the events of a unit. It already holds the headings, or
 // the first line of JSON.
 func New(unit *compiler.Unit, o Options) (Printer, error) {
-	if o.Wall != nil {
-		o.Look.wall = o.Wall
-	}
-	if o.Look.wall == nil {
-		o.Look.wall = clock.WallOffset
-	}
-	if o.Symbols == nil {
-		o.Symbols = &Symbols{asked: true}
-	}
-	o.Symbols.containers = o.Containers
+	o.complete()
 	if OnlyTables(unit) || unit.Iterates() {
 		o.Look.NoHeader = true
-	}
-	if o.Pointers != nil {
-		o.Values.Symbolize = o.Pointers.at
 	}
 	switch o.Format {
 	case "json":

@@ -10,7 +10,6 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
-	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Reading is a value that was read without a call.
@@ -61,16 +60,9 @@ type Values interface {
 
 // NewValues returns a printer in one of the formats.
 func NewValues(o Options) (Values, error) {
-	if o.Look.wall == nil {
-		o.Look.wall = clock.WallOffset
-	}
-	if o.Symbols == nil {
-		o.Symbols = &Symbols{asked: true}
-	}
-	o.Symbols.containers = o.Containers
+	o.complete()
 	if o.Pointers != nil {
-		o.Pointers.Wait()
-		o.Values.Symbolize = o.Pointers.at
+		o.Values.Symbolize = o.Pointers.awaited
 	}
 	switch o.Format {
 	case "json":
@@ -152,7 +144,7 @@ func (p *textValues) state(v *runtime.Value) error {
 		p.text = fmt.Appendf(p.text, "/* Cannot show '%s' as '%s': %s */", v.Name, btfdump.TypeName(v.Type), v.Reason())
 		return nil
 	}
-	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, p.symbols)
+	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, &p.names)
 	if ok {
 		p.text = text
 	} else {
