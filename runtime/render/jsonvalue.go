@@ -108,7 +108,7 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 	if fn.Module != "" {
 		head = quoteJSON(append(head, `,"module":`...), fn.Module)
 	}
-	head = quoteJSON(append(head, `,"kind":`...), sides[ev.Kind])
+	head = quoteJSON(append(head, `,"kind":`...), ev.Kind.String())
 	if isLine(ev) {
 		head = quoteJSON(append(head, `,"group":`...), ev.Probe.Trace.GroupName())
 		head = quoteJSON(append(head, `,"event":`...), ev.Probe.Trace.EventName())
@@ -125,12 +125,6 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 	}
 	s.items = append(newJSONItems(ev.Items[:n]), newJSONItems(ev.Items[n:])...)
 	return s
-}
-
-// sides are the parts of a call that events show.
-var sides = [...]string{
-	compiler.EntryEvent: "entry", compiler.ReturnEvent: "return", compiler.CallEvent: "call",
-	compiler.BeginEvent: "begin", compiler.SpanEvent: "span", compiler.RowEvent: "row", compiler.WriteEvent: "write",
 }
 
 // newJSONItems names items. If items have the same name the second gets a number,

@@ -158,7 +158,7 @@ func newProbeName(ev *compiler.EventType, attached []string) ProbeName {
 		attached = attached[last:]
 	}
 	fn := ev.Probe.Func
-	name := ProbeName{Func: FunctionName(fn), Module: fn.Module, Kind: sides[ev.Kind], Attach: strings.Join(attached, "+")}
+	name := ProbeName{Func: FunctionName(fn), Module: fn.Module, Kind: ev.Kind.String(), Attach: strings.Join(attached, "+")}
 	if isLine(ev) {
 		name.Group, name.Event = ev.Probe.Trace.GroupName(), ev.Probe.Trace.EventName()
 	}
