@@ -87,7 +87,9 @@ var Formats = []string{"text", "compact", "json"}
 var TraceFormats = append(Formats[:3:3], "ftrace")
 
 // New returns a printer for the events of a unit. It already holds the headings, or
-// the first line of JSON.
+// the first line of JSON. It returns an error if the format is none of [TraceFormats], if it
+// is ftrace and the unit follows objects or shows nothing but writes to memory, or, for JSON
+// without a System, if the running system cannot be read.
 func New(unit *compiler.Unit, o Options) (Printer, error) {
 	o.complete()
 	if OnlyTables(unit) || unit.Iterates() {

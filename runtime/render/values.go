@@ -58,7 +58,9 @@ type Values interface {
 	Flush(io.Writer) error
 }
 
-// NewValues returns a printer in one of the formats.
+// NewValues returns a printer in one of the formats. It uses the options as [New] does, but
+// its values wait for the names of pointers. It returns an error if the format is none of
+// [Formats].
 func NewValues(o Options) (Values, error) {
 	o.complete()
 	if o.Pointers != nil {
