@@ -39,7 +39,7 @@ func (p *compactPrinter) Loss(Loss) {}
 func (p *compactPrinter) End(Summary) {}
 
 func (p *compactPrinter) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	start := len(p.text)
 	if ev.Probe.Find != nil {
 		return p.found(ev)

@@ -52,7 +52,7 @@ func (p *jsonPrinter) collect(named func(uint64) (string, uint64, bool)) func(ui
 }
 
 func (p *jsonPrinter) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	p.clock()
 	if ev.Probe.Find != nil {
 		return p.found(ev)

@@ -146,9 +146,9 @@ type page struct {
 	text   []byte
 	look   Look
 	stacks *userstack.Stacks
-	event  *runtime.Event // the one that is being printed
-	last   time.Duration  // the time of the previous line, or 0 if there is none
-	offset time.Duration  // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
+	process
+	last   time.Duration // the time of the previous line, or 0 if there is none
+	offset time.Duration // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
 }
 
 // header adds headings, unless the options disable them.

@@ -69,7 +69,7 @@ func (p *printer) End(Summary) {}
 
 // Event adds the text of an event.
 func (p *printer) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	if isLine(ev.EventType) {
 		return p.asLine(func(f *ftracePrinter) error { return f.Event(ev) })
 	}

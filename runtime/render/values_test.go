@@ -12,6 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 var (
@@ -96,6 +97,22 @@ func TestValuesWall(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, p.Flush(&out))
 	require.Contains(t, out.String(), `"time":1000000000,"wall":"1970-01-02T00:00:01.000000000Z"`)
+}
+
+// TestStackWithoutProcess verifies that a stack of a process is shown without an event, too.
+func TestStackWithoutProcess(t *testing.T) {
+	frame := make([]byte, userstack.FrameSize)
+	frame[0], frame[4], frame[24] = 1, 0xab, 0x10 // a build ID, and an offset in its file
+	v := plain("$ustack", u64Type)
+	v.Base.Builtin = compiler.UserStack
+	for _, format := range Formats {
+		p, err := NewValues(Options{Format: format, Values: dumpDefaults})
+		require.NoError(t, err)
+		require.NoError(t, p.Value(&Reading{Value: runtime.Value{Value: v, Data: frame}, Before: &runtime.Value{Value: v}, CPU: -1}))
+		var text strings.Builder
+		require.NoError(t, p.Flush(&text))
+		require.Contains(t, text.String(), "ab00000000000000", format)
+	}
 }
 
 // TestValuesWait verifies that readings wait for the names of pointers, and that a printer
