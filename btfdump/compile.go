@@ -120,7 +120,7 @@ func intOp(i *btf.Int) op {
 // setLabel sets the text before the value. Name and cast may be empty.
 func (o *op) setLabel(name, cast string) {
 	if name != "" {
-		name = "." + clean(name) + " = "
+		name = "." + Plain(name) + " = "
 	}
 	o.name = uint32(len(name))
 	o.label = name + "(" + cast + ")"

@@ -93,7 +93,7 @@ func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 		return op{}, fmt.Errorf("variable %q: %w", v.Name, err)
 	}
 	cast := c.cast(v.Type)
-	decl := linkage(v.Linkage) + cast + " " + clean(v.Name) + " = "
+	decl := linkage(v.Linkage) + cast + " " + Plain(v.Name) + " = "
 	o.name = uint32(len(decl))
 	o.label = decl + "(" + cast + ")"
 	return o, nil
@@ -101,7 +101,7 @@ func (c *compiler) variable(v *btf.Var, tail bool) (op, error) {
 
 // section compiles a data section. Its variables are all at the outermost level.
 func (c *compiler) section(ds *btf.Datasec) (op, error) {
-	label := `SEC("` + clean(ds.Name) + `") `
+	label := `SEC("` + Plain(ds.Name) + `") `
 	o := op{
 		kind:  kindSection,
 		label: label,
@@ -123,7 +123,7 @@ func (c *compiler) section(ds *btf.Datasec) (op, error) {
 		// The kernel's own sections have size 0 in their BTF.
 		o.size = max(o.size, uint32(end))
 		c.ops[int(o.first)+i] = v
-		c.vars = append(c.vars, clean(ownName(vs.Type)))
+		c.vars = append(c.vars, Plain(ownName(vs.Type)))
 	}
 	return o, nil
 }

@@ -17,7 +17,7 @@ func Decl(t btf.Type, name string) string {
 	if own := ownName(t); name == "" {
 		name = own
 	}
-	name = clean(name)
+	name = Plain(name)
 	switch v := t.(type) {
 	case *btf.Func:
 		return d.function(v.Type, name)
@@ -41,7 +41,7 @@ func TypeName(t btf.Type) string {
 	case *btf.Func:
 		t = v.Type
 	case *btf.Datasec:
-		return clean(v.Name)
+		return Plain(v.Name)
 	}
 	return d.decl(t, "")
 }
@@ -173,7 +173,7 @@ func (d *declarer) params(p *btf.FuncProto, none string) string {
 		if i == n-1 && isVoid(param) {
 			s[i] = "..."
 		} else {
-			s[i] = d.decl(param.Type, clean(param.Name))
+			s[i] = d.decl(param.Type, Plain(param.Name))
 		}
 	}
 	return "(" + strings.Join(s, ", ") + ")"
@@ -202,13 +202,13 @@ func (d *declarer) base(t btf.Type) string {
 	case *btf.Fwd:
 		return d.tagged(v.Kind.String(), v.Name)
 	}
-	return clean(t.TypeName())
+	return Plain(t.TypeName())
 }
 
 func (d *declarer) tagged(keyword, name string) string {
 	switch {
 	case name != "":
-		return keyword + " " + clean(name)
+		return keyword + " " + Plain(name)
 	case d.quals:
 		return keyword + " {...}"
 	}

@@ -28,7 +28,7 @@ func newEnumeration(e *btf.Enum) *enumeration {
 
 	n := &enumeration{width, make([]uint64, len(values)), make([]string, len(values))}
 	for i, v := range values {
-		n.values[i], n.names[i] = v.Value, clean(v.Name)
+		n.values[i], n.names[i] = v.Value, Plain(v.Name)
 	}
 	return n
 }

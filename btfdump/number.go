@@ -54,7 +54,7 @@ func (p *printer) numberLine(o *op, at int, before string) {
 		dst = appendHex(dst, v)
 	case o.kind == kindPointer:
 		p.dst = dst
-		p.pointer(v, appendClean)
+		p.pointer(v, appendPlain)
 		dst = p.dst
 	case o.width != 0 && !o.signed:
 		dst = appendHex(dst, v)

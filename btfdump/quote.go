@@ -3,6 +3,7 @@ package btfdump
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -84,26 +85,25 @@ func trimZeros(b []byte) []byte {
 	return b
 }
 
-// clean replaces the characters of a name that are unsafe on a terminal. BTF that
-// a kernel has accepted has none, but a file may.
-func clean(name string) string {
-	for _, r := range name {
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			return string(appendClean(nil, name))
-		}
+// Plain returns a name with question marks in place of the characters that are unsafe on
+// a terminal, and of bytes that are not UTF-8. BTF that a kernel has accepted has none,
+// but a file may.
+func Plain(name string) string { return strings.Map(plainRune, name) }
+
+func plainRune(r rune) rune {
+	if r == utf8.RuneError || !strconv.IsPrint(r) {
+		return '?'
 	}
-	return name
+	return r
 }
 
-func appendClean(dst []byte, name string) []byte {
+// appendPlain appends what Plain returns.
+func appendPlain(dst []byte, name string) []byte {
 	if isPlain(name) {
 		return append(dst, name...)
 	}
 	for _, r := range name {
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			r = '?'
-		}
-		dst = utf8.AppendRune(dst, r)
+		dst = utf8.AppendRune(dst, plainRune(r))
 	}
 	return dst
 }

@@ -25,7 +25,7 @@ func (p *printer) scalar(o *op, at int) {
 	case o.kind == kindChar:
 		p.dst = appendChar(p.dst, o, byte(p.number(o, at)))
 	case o.kind == kindPointer:
-		p.pointer(p.number(o, at), appendClean)
+		p.pointer(p.number(o, at), appendPlain)
 	case o.kind == kindFloat:
 		p.float(p.have(o, at))
 	default:

@@ -40,9 +40,10 @@ var arrows = map[string]struct{ ours, never []string }{
 	"btfdump/rawbtf":      {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
 	"runtime":             {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms", "runtime/clock"}, nil},
 	"runtime/clock":       {nil, []string{"github.com/cilium/ebpf", "os"}},
-	"runtime/userstack":   {[]string{"runtime/clock"}, []string{"github.com/cilium/ebpf"}},
+	"runtime/known":       {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"runtime/userstack":   {[]string{"runtime/clock", "runtime/known"}, []string{"github.com/cilium/ebpf"}},
 	"runtime/cgroup":      {nil, []string{"github.com/cilium/ebpf"}},
-	"runtime/recording": {[]string{"btfdump/rawbtf", "compiler", "compiler/spec/kprobe", "kallsyms", "runtime", "runtime/cgroup", "runtime/userstack"}, []string{
+	"runtime/recording": {[]string{"btfdump/rawbtf", "compiler", "compiler/spec/kprobe", "kallsyms", "runtime", "runtime/cgroup", "runtime/known", "runtime/userstack"}, []string{
 		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
 	}},
 	"runtime/render": {[]string{"btfdump", "compiler", "compiler/spec", "kallsyms", "runtime", "runtime/cgroup", "runtime/clock", "runtime/userstack"}, []string{

@@ -41,7 +41,9 @@ func (p *Part) ID(id btf.TypeID) btf.TypeID {
 // lookedUp is the set of kinds that are looked up by name.
 const lookedUp = 1<<Int | 1<<Struct | 1<<Union | 1<<Enum | 1<<Typedef | 1<<Func | 1<<Var | 1<<Float | 1<<Enum64
 
-// Take copies a part of raw BTF. The result does not refer to raw.
+// Take copies a part of raw BTF. The result does not refer to raw. It returns the errors
+// that [Index] returns for raw, and others if a type of the part refers to one that does not
+// exist, or if package btf cannot read the part. A name that raw does not have is no error.
 func Take(raw []byte, want Want) (*Part, error) {
 	w, err := parse(raw)
 	if err != nil {

@@ -24,7 +24,9 @@ type Field struct {
 }
 
 // Index returns an index of the types in raw, which it keeps. If raw is the BTF of
-// a module, base has the types of the kernel, else it is nil.
+// a module, base has the types of the kernel, else it is nil. It returns an error if raw is
+// not BTF, ends too early, or has a type of an unknown kind, but does not check what types
+// refer to.
 func Index(raw []byte, base *Types) (*Types, error) {
 	w, err := parse(raw)
 	if err != nil {

@@ -83,9 +83,9 @@ func columnNames(t *runtime.Table) (names []string) {
 
 // arrange returns the rows to show: aggregates descend, keys ascend, and rows that are
 // equal in that come by their keys. more is the number of rows that are left out.
-// Cgroups of a container share a row, and names has the names of containers.
-func (a Arrangement) arrange(t *runtime.Table, names *Symbols) (rows []*runtime.Row, more int) {
-	t = joinContainers(t, names)
+// Cgroups of a container share a row, and n has the names of containers.
+func (a Arrangement) arrange(t *runtime.Table, n *names) (rows []*runtime.Row, more int) {
+	t = joinContainers(t, n)
 	by, err := a.column(t)
 	if err != nil {
 		by = column{index: 0} // of another table
@@ -96,9 +96,9 @@ func (a Arrangement) arrange(t *runtime.Table, names *Symbols) (rows []*runtime.
 	sort.SliceStable(rows, func(i, j int) bool {
 		x, y := rows[i], rows[j]
 		if by.key {
-			return cmp.Or(compareKeys(x, y, by.index, names), compareRows(x, y, names)) < 0
+			return cmp.Or(compareKeys(x, y, by.index, n), compareRows(x, y, n)) < 0
 		}
-		return cmp.Or(compareCells(t.Aggregates[by.index].Kind, y, x, by.index), compareRows(x, y, names)) < 0
+		return cmp.Or(compareCells(t.Aggregates[by.index].Kind, y, x, by.index), compareRows(x, y, n)) < 0
 	})
 	if a.Top > 0 && len(rows) > a.Top {
 		rows, more = rows[:a.Top], len(rows)-a.Top
@@ -107,24 +107,24 @@ func (a Arrangement) arrange(t *runtime.Table, names *Symbols) (rows []*runtime.
 }
 
 // compareRows compares the keys of rows.
-func compareRows(x, y *runtime.Row, names *Symbols) int {
+func compareRows(x, y *runtime.Row, n *names) int {
 	result := strings.Compare(x.Func, y.Func)
 	for i := range x.Key {
-		result = cmp.Or(result, compareKeys(x, y, i, names))
+		result = cmp.Or(result, compareKeys(x, y, i, n))
 	}
 	return result
 }
 
 // compareKeys compares a part of the keys of two rows: numbers as numbers, containers by
 // their names, anything else by its bytes.
-func compareKeys(x, y *runtime.Row, i int, names *Symbols) int {
+func compareKeys(x, y *runtime.Row, i int, n *names) int {
 	if i < 0 {
 		return strings.Compare(x.Func, y.Func)
 	}
 	a, b := &x.Key[i], &y.Key[i]
 	switch {
 	case a.Format == compiler.ContainerFormat:
-		return strings.Compare(names.container(a.Uint64()).String(), names.container(b.Uint64()).String())
+		return strings.Compare(n.container(a.Uint64()).String(), n.container(b.Uint64()).String())
 	case a.Scalar == nil || a.Text != compiler.NoText:
 		return bytes.Compare(a.Data, b.Data)
 	case a.Scalar.Signed:

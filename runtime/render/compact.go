@@ -13,14 +13,14 @@ import (
 type compactPrinter struct {
 	page
 	forms
-	symbols *Symbols
-	tables  *tablePrinter
+	names
+	tables *tablePrinter
 }
 
 func newCompact(o Options) *compactPrinter {
 	options := o.Values
 	options.Compact, options.IndentLevel = true, 0
-	return &compactPrinter{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), symbols: o.Symbols, tables: newTablePrinter(o)}
+	return &compactPrinter{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), names: o.names(), tables: newTablePrinter(o)}
 }
 
 // arrows mark the side of a call that an event shows.
@@ -39,7 +39,7 @@ func (p *compactPrinter) Loss(Loss) {}
 func (p *compactPrinter) End(Summary) {}
 
 func (p *compactPrinter) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	start := len(p.text)
 	if ev.Probe.Find != nil {
 		return p.found(ev)
@@ -144,7 +144,7 @@ func (p *compactPrinter) data(v *runtime.Value) error {
 		p.userStack(v.Data)
 		return nil
 	}
-	text, ok := appendFormat(p.text, v, p.symbols)
+	text, ok := appendFormat(p.text, v, &p.names)
 	if ok {
 		p.text = text
 		return nil

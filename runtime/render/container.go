@@ -13,19 +13,25 @@ type Containers interface {
 	Of(id uint64) (c cgroup.Container, ok bool)
 }
 
+// names is what a printer names the contents of values by.
+type names struct {
+	symbols    *Symbols   // of kernel addresses
+	containers Containers // or nil if they are not to be looked for
+}
+
 // container returns the container that a cgroup is in, or one without a name if it is in
 // none.
-func (s *Symbols) container(id uint64) cgroup.Container {
-	if s == nil || s.containers == nil {
+func (n *names) container(id uint64) cgroup.Container {
+	if n.containers == nil {
 		return cgroup.Container{}
 	}
-	c, _ := s.containers.Of(id)
+	c, _ := n.containers.Of(id)
 	return c
 }
 
 // joinContainers returns a table with one row for all cgroups of a container, and one for
 // those that are in none, if a part of its key is $container.
-func joinContainers(t *runtime.Table, names *Symbols) *runtime.Table {
+func joinContainers(t *runtime.Table, n *names) *runtime.Table {
 	if !slices.ContainsFunc(t.Key, func(v *compiler.Value) bool { return v.Format == compiler.ContainerFormat }) {
 		return t
 	}
@@ -33,20 +39,20 @@ func joinContainers(t *runtime.Table, names *Symbols) *runtime.Table {
 		if v.Format != compiler.ContainerFormat {
 			return v.Data
 		}
-		c := names.container(v.Uint64())
+		c := n.container(v.Uint64())
 		return []byte(c.Runtime + " " + c.ID + " " + c.Name)
 	})
 }
 
-// container prints the container of the cgroup that the values have, if they have one and
+// containerOf prints the container of the cgroup that the values have, if they have one and
 // it is in a container.
-func (p *jsonPrinter) container(values []runtime.Value) {
+func (p *jsonPrinter) containerOf(values []runtime.Value) {
 	for i := range values {
 		v := &values[i]
 		if v.Base.Builtin != compiler.CgroupID || v.Fault != compiler.NoFault {
 			continue
 		}
-		c := p.symbols.container(v.Uint64())
+		c := p.container(v.Uint64())
 		if c.Runtime == "" {
 			return
 		}

@@ -104,3 +104,21 @@ func TestContainerRows(t *testing.T) {
 	known[7], known[8], known[9] = cgroup.Container{Runtime: "lxc", Name: "web"}, cgroup.Container{Runtime: "lxc", Name: "mail"}, cgroup.Container{Runtime: "podman", ID: a}
 	require.Regexp(t, `(?s)""[^\n]*5400\n +"aaaaaaaaaaaa" +3\n +"mail" +20\n +"web" +1\n`, show("text", Look{}, Arrangement{Sort: "$container"}))
 }
+
+// TestSharedSymbols verifies that a second printer with the same Symbols leaves the first
+// one its containers.
+func TestSharedSymbols(t *testing.T) {
+	cgroupID := plain("$cgroup", u64Type)
+	cgroupID.Base.Builtin = compiler.CgroupID
+	symbols := symbolsOf(namedSymbols)
+	out, err := New(&compiler.Unit{}, Options{Format: "json", Symbols: symbols, Containers: knownContainers{7: {Runtime: "lxc", Name: "box"}}})
+	require.NoError(t, err)
+	_, err = New(&compiler.Unit{}, Options{Format: "json", Symbols: symbols})
+	require.NoError(t, err)
+	_, err = NewValues(Options{Symbols: symbols})
+	require.NoError(t, err)
+	require.NoError(t, out.Event(newEvent(compiler.EntryEvent, runtime.Value{Value: cgroupID, Data: words(7)})))
+	var text strings.Builder
+	require.NoError(t, out.Flush(&text))
+	require.Contains(t, text.String(), `"container":{"runtime":"lxc","name":"box"}`)
+}

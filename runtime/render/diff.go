@@ -91,7 +91,7 @@ func (p *printer) diff(v *runtime.Value) error {
 
 // plainDiff prints two numbers, or two values with a format.
 func (p *printer) plainDiff(v *runtime.Value) error {
-	d := compactPrinter{page: page{text: p.text}, forms: newForms(p.options), symbols: p.symbols}
+	d := compactPrinter{page: page{text: p.text}, forms: newForms(p.options), names: p.names}
 	d.forms.options.Compact, d.forms.options.IndentLevel = true, 0
 	p.text = append(d.text, p.form(v.Value).cast...)
 	d.text = p.text

@@ -192,7 +192,7 @@ func newFollowText(o Options, oneLine bool) *followText {
 
 // Event adds the line of an event.
 func (p *followText) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	l := p.add(ev)
 	start := len(p.text)
 	p.time(ev.Time, 16)

@@ -75,7 +75,7 @@ func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
 
 // Event adds the line of a call.
 func (p *followJSON) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	p.clock()
 	l := p.add(ev)
 	what := "call"

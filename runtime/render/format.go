@@ -13,14 +13,14 @@ import (
 )
 
 // appendFormat appends a value to which its spec gives a format, or that is not a
-// plain value of its type, without its type. names has the names of addresses and
+// plain value of its type, without its type. n has the names of addresses and
 // containers. appendFormat returns false for values that are printed by their type.
-func appendFormat(dst []byte, v *runtime.Value, names *Symbols) ([]byte, bool) {
+func appendFormat(dst []byte, v *runtime.Value, n *names) ([]byte, bool) {
 	if isString(v.Value) {
 		return btfdump.AppendString(dst, v.Data), true
 	}
 	if v.Elem != nil {
-		return appendElements(dst, v, names), true
+		return appendElements(dst, v, n), true
 	}
 	switch v.Format {
 	case "x", "x8", "x16", "x32", "x64":
@@ -34,9 +34,9 @@ func appendFormat(dst []byte, v *runtime.Value, names *Symbols) ([]byte, bool) {
 	case "errno":
 		return appendErrno(dst, v), true
 	case "symbol":
-		return appendAddress(dst, v.Uint64(), names), true
+		return appendAddress(dst, v.Uint64(), n), true
 	case compiler.ContainerFormat:
-		return btfdump.AppendString(dst, []byte(names.container(v.Uint64()).String())), true
+		return btfdump.AppendString(dst, []byte(n.container(v.Uint64()).String())), true
 	case "ip4", "ip6":
 		return appendIP(dst, v.Data), true
 	case "mac":
@@ -46,13 +46,13 @@ func appendFormat(dst []byte, v *runtime.Value, names *Symbols) ([]byte, bool) {
 }
 
 // appendElements appends an array as in C: {1,2}.
-func appendElements(dst []byte, v *runtime.Value, names *Symbols) []byte {
+func appendElements(dst []byte, v *runtime.Value, n *names) []byte {
 	dst = append(dst, '{')
 	for i, e := range v.Elements() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst, _ = appendFormat(dst, &e, names) // all elements have a format
+		dst, _ = appendFormat(dst, &e, n) // all elements have a format
 	}
 	return append(dst, '}')
 }
@@ -102,9 +102,9 @@ func appendCharacter(dst, data []byte) []byte {
 }
 
 // appendAddress appends a number in hex and the symbol at this address.
-func appendAddress(dst []byte, addr uint64, names *Symbols) []byte {
+func appendAddress(dst []byte, addr uint64, n *names) []byte {
 	dst = appendHex(dst, addr)
-	if name := names.at(addr); name != "" {
+	if name := n.symbols.at(addr); name != "" {
 		dst = append(append(append(dst, " <"...), name...), '>')
 	}
 	return dst

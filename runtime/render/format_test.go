@@ -62,7 +62,7 @@ func TestFormats(t *testing.T) {
 		{"string", bytes, "eth0\x1b\x00??", `(u8[8])"eth0\033"`},
 	} {
 		v := &runtime.Value{Value: &compiler.Value{Name: "v", Type: tc.typ, Format: tc.format}, Data: []byte(tc.data)}
-		got, ok := appendFormat([]byte(castOf(v.Value)), v, symbolsOf(namedSymbols))
+		got, ok := appendFormat([]byte(castOf(v.Value)), v, namesOf(namedSymbols))
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
 	}
@@ -117,7 +117,7 @@ func TestElements(t *testing.T) {
 	} {
 		v := &compiler.Value{Type: &btf.Array{Type: tc.elem, Nelems: 2}, Elem: &compiler.Value{Type: tc.elem, Format: tc.format, Load: &tc.load, Scalar: &tc.load}}
 		shown := &runtime.Value{Value: v, Data: []byte(tc.data)}
-		got, ok := appendFormat([]byte(castOf(v)), shown, symbolsOf(namedSymbols))
+		got, ok := appendFormat([]byte(castOf(v)), shown, namesOf(namedSymbols))
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
 		p := newJSON(Options{Values: btfdump.Options{}, Symbols: symbolsOf(namedSymbols)}, nil)
@@ -143,7 +143,7 @@ func FuzzFormats(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n uint8, data []byte, symbol string) {
 		s := symbolsOf("ffffffff81000000 T " + symbol + "\n")
 		v := &compiler.Value{Type: &btf.Int{Name: "u8", Size: 1}, Format: spec.Formats[int(n)%len(spec.Formats)]}
-		got, _ := appendFormat(nil, &runtime.Value{Value: v, Data: data}, s)
+		got, _ := appendFormat(nil, &runtime.Value{Value: v, Data: data}, &names{symbols: s})
 		got = append(got, s.caller(0xffffffff81000005)...)
 		for _, r := range string(got) {
 			require.True(t, strconv.IsPrint(r), "%q", got)

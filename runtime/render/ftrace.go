@@ -99,7 +99,7 @@ func linePlace(p *compiler.Probe, s *Symbols) string {
 
 // Event adds the line of an event, as in the kernel's trace file.
 func (p *ftracePrinter) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	line := p.lines[ev.EventType]
 	if line == nil {
 		if line = newSpecEvent(ev.EventType); isLine(ev.EventType) {

@@ -16,7 +16,7 @@ import (
 type jsonPrinter struct {
 	page
 	forms
-	symbols *Symbols
+	names
 	unit    *compiler.Unit
 	system  *runtime.System
 	noted   time.Duration // the offset of the clocks that was printed last, or 0 if none was
@@ -29,7 +29,7 @@ type jsonPrinter struct {
 
 func newJSON(o Options, unit *compiler.Unit) *jsonPrinter {
 	p := &jsonPrinter{
-		page: page{look: o.Look, stacks: o.Stacks}, symbols: o.Symbols, unit: unit, system: o.System, version: o.Version,
+		page: page{look: o.Look, stacks: o.Stacks}, names: o.names(), unit: unit, system: o.System, version: o.Version,
 		shapes: map[*compiler.EventType]*jsonShape{}, arrange: o.Arrange,
 	}
 	if named := o.Values.Symbolize; named != nil {
@@ -52,7 +52,7 @@ func (p *jsonPrinter) collect(named func(uint64) (string, uint64, bool)) func(ui
 }
 
 func (p *jsonPrinter) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	p.clock()
 	if ev.Probe.Find != nil {
 		return p.found(ev)
@@ -167,7 +167,7 @@ func (p *jsonPrinter) hex(n uint64) {
 // notes prints the addresses of values, and which values are cut or could not be
 // read.
 func (p *jsonPrinter) notes(values []runtime.Value, items []jsonItem) {
-	p.container(values)
+	p.containerOf(values)
 	start := p.open(`,"pointers":{`)
 	for i := range values {
 		if v := &values[i]; v.Pointee != nil && v.Fault != compiler.ValueFault {

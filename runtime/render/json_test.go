@@ -85,7 +85,7 @@ func TestJSON(t *testing.T) {
 			p := newJSON(Options{Values: dumpDefaults, Symbols: symbolsOf(namedSymbols)}, nil)
 			require.NoError(t, p.Event(ev))
 			require.Equal(t, `{"type":"event","time":123456789,"cpu":2,"pid":77,"tid":78,"comm":"cat","func":"f","kind":"`+
-				sides[tc.kind]+`","call":"0xffffc90000123f58",`+tc.want+"}\n", string(p.text))
+				tc.kind.String()+`","call":"0xffffc90000123f58",`+tc.want+"}\n", string(p.text))
 			require.NoError(t, lines.Lines(string(p.text)))
 		})
 	}

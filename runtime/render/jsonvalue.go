@@ -24,7 +24,7 @@ func (p *jsonPrinter) value(v *runtime.Value) error {
 	case v.Elem != nil:
 		return p.elements(v)
 	case v.Format == compiler.ContainerFormat:
-		p.text = quoteJSON(p.text, p.symbols.container(v.Uint64()).String())
+		p.text = quoteJSON(p.text, p.container(v.Uint64()).String())
 	case v.Format == "d", v.Format == "u":
 		p.text, _ = appendFormat(p.text, v, nil)
 	default:
@@ -49,7 +49,7 @@ func (p *jsonPrinter) elements(v *runtime.Value) error {
 }
 
 func (p *jsonPrinter) quotedOrPlain(v *runtime.Value) error {
-	word, ok := appendFormat(p.word[:0], v, p.symbols)
+	word, ok := appendFormat(p.word[:0], v, &p.names)
 	p.word = word
 	if ok {
 		if v.Format == "c" {
@@ -108,7 +108,7 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 	if fn.Module != "" {
 		head = quoteJSON(append(head, `,"module":`...), fn.Module)
 	}
-	head = quoteJSON(append(head, `,"kind":`...), sides[ev.Kind])
+	head = quoteJSON(append(head, `,"kind":`...), ev.Kind.String())
 	if isLine(ev) {
 		head = quoteJSON(append(head, `,"group":`...), ev.Probe.Trace.GroupName())
 		head = quoteJSON(append(head, `,"event":`...), ev.Probe.Trace.EventName())
@@ -125,12 +125,6 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 	}
 	s.items = append(newJSONItems(ev.Items[:n]), newJSONItems(ev.Items[n:])...)
 	return s
-}
-
-// sides are the parts of a call that events show.
-var sides = [...]string{
-	compiler.EntryEvent: "entry", compiler.ReturnEvent: "return", compiler.CallEvent: "call",
-	compiler.BeginEvent: "begin", compiler.SpanEvent: "span", compiler.RowEvent: "row", compiler.WriteEvent: "write",
 }
 
 // newJSONItems names items. If items have the same name the second gets a number,

@@ -2,9 +2,7 @@ package render
 
 import (
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Clock is the clock by which the time of an event is shown.
@@ -25,47 +23,6 @@ type Look struct {
 	Width    int // columns after which a line of compact output is wrapped, or 0 for no limit
 	Time     Clock
 	wall     func() time.Duration // from CLOCK_MONOTONIC to the time of day
-}
-
-// leastWrapped is the number of columns behind an indentation in which text is wrapped.
-const leastWrapped = 20
-
-// Wrap breaks a line at blanks where it is longer than width, and indents the rest,
-// less if there would be no room for it. A word that is longer has a line of its own. If
-// width is 0, it returns the line unchanged.
-func Wrap(line string, width, indent int) string {
-	if indent+leastWrapped > width {
-		indent = min(indent, width/4)
-	}
-	var text strings.Builder
-	for width > 0 && utf8.RuneCountInString(line) > width {
-		at := breakPlace(line, width, indent)
-		if at < 0 {
-			break
-		}
-		text.WriteString(strings.TrimRight(line[:at], " ") + "\n")
-		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[at:], " ")
-	}
-	return text.String() + line
-}
-
-// breakPlace returns the index of the last blank of a line that fits into width, after
-// the indentation and a word, or of the first blank behind if no word fits. It returns -1
-// if there is none.
-func breakPlace(line string, width, indent int) int {
-	at, column := -1, 0
-	begun := false // the word after the indentation
-	for i, r := range line {
-		if column > width && at >= 0 {
-			break
-		}
-		if r == ' ' && begun {
-			at = i
-		}
-		begun = begun || r != ' ' && column >= indent
-		column++
-	}
-	return at
 }
 
 // time prints the time of an event right-aligned in a column: ns of CLOCK_MONOTONIC,

@@ -60,16 +60,8 @@ type Options struct {
 	Arrange Arrangement
 }
 
-// Formats are the formats of everything that is shown, the default first.
-var Formats = []string{"text", "compact", "json"}
-
-// TraceFormats are the formats of calls and objects, but not of what is watched or
-// followed: also the lines of the kernel's trace file.
-var TraceFormats = append(Formats[:3:3], "ftrace")
-
-// New returns a printer for the events of a unit. It already holds the headings, or
-// the first line of JSON.
-func New(unit *compiler.Unit, o Options) (Printer, error) {
+// complete sets what stands for fields that are nil, and how values name pointers.
+func (o *Options) complete() {
 	if o.Wall != nil {
 		o.Look.wall = o.Wall
 	}
@@ -79,12 +71,29 @@ func New(unit *compiler.Unit, o Options) (Printer, error) {
 	if o.Symbols == nil {
 		o.Symbols = &Symbols{asked: true}
 	}
-	o.Symbols.containers = o.Containers
-	if OnlyTables(unit) || unit.Iterates() {
-		o.Look.NoHeader = true
-	}
 	if o.Pointers != nil {
 		o.Values.Symbolize = o.Pointers.at
+	}
+}
+
+// names returns what a printer with these options names things by.
+func (o *Options) names() names { return names{o.Symbols, o.Containers} }
+
+// Formats are the formats of everything that is shown, the default first.
+var Formats = []string{"text", "compact", "json"}
+
+// TraceFormats are the formats of calls and objects, but not of what is watched or
+// followed: also the lines of the kernel's trace file.
+var TraceFormats = append(Formats[:3:3], "ftrace")
+
+// New returns a printer for the events of a unit. It already holds the headings, or
+// the first line of JSON. It returns an error if the format is none of [TraceFormats], if it
+// is ftrace and the unit follows objects or shows nothing but writes to memory, or, for JSON
+// without a System, if the running system cannot be read.
+func New(unit *compiler.Unit, o Options) (Printer, error) {
+	o.complete()
+	if OnlyTables(unit) || unit.Iterates() {
+		o.Look.NoHeader = true
 	}
 	switch o.Format {
 	case "json":
@@ -137,9 +146,9 @@ type page struct {
 	text   []byte
 	look   Look
 	stacks *userstack.Stacks
-	event  *runtime.Event // the one that is being printed
-	last   time.Duration  // the time of the previous line, or 0 if there is none
-	offset time.Duration  // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
+	process
+	last   time.Duration // the time of the previous line, or 0 if there is none
+	offset time.Duration // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
 }
 
 // header adds headings, unless the options disable them.

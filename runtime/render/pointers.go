@@ -13,8 +13,9 @@ import (
 // that may have one, and names nothing before that is there: no event waits for it.
 type PointerNames struct {
 	open   func() (kallsyms.Finder, error)
-	first  uint64 // see firstKernelAddress
-	begin  sync.Once
+	first  uint64    // see firstKernelAddress
+	begin  sync.Once // in the background
+	loaded sync.Once
 	wait   bool                            // see Wait
 	finder atomic.Pointer[kallsyms.Finder] // nil until it has been opened
 	known  [1 << knownBits]pointerName     // names that were looked up
@@ -49,23 +50,31 @@ func (p *PointerNames) Set(f kallsyms.Finder) {
 // Wait makes the first value that has such an address wait for the symbols.
 func (p *PointerNames) Wait() { p.wait = true }
 
-func (p *PointerNames) start() {
-	if p.wait {
-		p.load()
-		return
-	}
-	go p.load()
-}
+// start begins to open what finds symbols.
+func (p *PointerNames) start() { go p.loaded.Do(p.load) }
 
 // at returns the function or variable that contains an address of the kernel, and the
-// offset in it.
+// offset in it. It returns false before the symbols are there, unless Wait was called.
 func (p *PointerNames) at(addr uint64) (name string, offset uint64, ok bool) {
+	return p.find(addr, p.wait)
+}
+
+// awaited returns what at returns, but waits for the symbols.
+func (p *PointerNames) awaited(addr uint64) (name string, offset uint64, ok bool) {
+	return p.find(addr, true)
+}
+
+func (p *PointerNames) find(addr uint64, wait bool) (name string, offset uint64, ok bool) {
 	if addr < p.first {
 		return "", 0, false
 	}
 	finder := p.finder.Load()
 	if finder == nil {
-		p.begin.Do(p.start)
+		if wait {
+			p.loaded.Do(p.load)
+		} else {
+			p.begin.Do(p.start)
+		}
 		if finder = p.finder.Load(); finder == nil {
 			return "", 0, false
 		}

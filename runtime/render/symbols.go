@@ -15,9 +15,6 @@ type Symbols struct {
 	warn   func(error) // is called once with the reason if there are no names
 	asked  bool
 	finder kallsyms.Finder // or nil
-	// containers has the containers of cgroups, or is nil if they are not to be
-	// looked for.
-	containers Containers
 }
 
 // NewSymbols returns a Symbols that names addresses by what open returns. If open

@@ -1,9 +1,9 @@
 package render
 
 import (
-	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/ksnoop/ksnoop/btfdump"
 )
 
 // Table is text in columns, with the headings in the first row. Columns of numbers
@@ -94,12 +94,13 @@ func longestWord(text string) (longest int) {
 	return longest
 }
 
-// aligned returns a cell with blanks up to the width of its column.
+// aligned returns a cell with blanks up to the width of its column, before
+// it if right is set.
 //
 //go:noinline
-func aligned(cell string, width int, number bool) string {
+func aligned(cell string, width int, right bool) string {
 	pad := strings.Repeat(" ", width-columnsOf(cell))
-	if number {
+	if right {
 		return pad + cell
 	}
 	return cell + pad
@@ -118,13 +119,6 @@ func (t *Table) columns() (widths []int, numbers []bool) {
 	return widths, numbers
 }
 
-// PlainName returns a name from the kernel, or of a file, escaped so that it stays
-// on its line.
-func PlainName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, name)
-}
+// PlainName returns a name from the kernel, or of a file, as [btfdump.Plain] does: it
+// stays on its line.
+func PlainName(name string) string { return btfdump.Plain(name) }

@@ -51,7 +51,7 @@ type tablePrinter struct {
 func newTablePrinter(o Options) *tablePrinter {
 	options := o.Values
 	options.Compact, options.IndentLevel, options.SkipNames = true, 0, false
-	return &tablePrinter{values: &compactPrinter{forms: newForms(options), symbols: o.Symbols}, arrange: o.Arrange}
+	return &tablePrinter{values: &compactPrinter{forms: newForms(options), names: o.names()}, arrange: o.Arrange}
 }
 
 // until returns the time of day of a table, if it is asked for.
@@ -91,7 +91,7 @@ func (p *tablePrinter) cells(t *runtime.Table, width int) (*tableText, error) {
 			tt.column(a.Name, true)
 		}
 	}
-	rows, more := p.arrange.arrange(t, p.values.symbols)
+	rows, more := p.arrange.arrange(t, &p.values.names)
 	for _, row := range rows {
 		r, err := p.row(t, row, width)
 		if err != nil {
@@ -221,7 +221,7 @@ func (p *jsonPrinter) Table(t *runtime.Table) error {
 	p.text = strconv.AppendInt(append(p.text, `,"time":`...), t.Time.Nanoseconds(), 10)
 	p.wall(t.Time)
 	p.text = append(p.text, `,"rows":[`...)
-	rows, more := p.arrange.arrange(t, p.symbols)
+	rows, more := p.arrange.arrange(t, &p.names)
 	key := newJSONItems(t.Key)
 	for i, row := range rows {
 		if i > 0 {

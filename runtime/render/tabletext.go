@@ -46,14 +46,7 @@ func (tt *tableText) append(text []byte, width int) []byte {
 func (tt *tableText) appendLine(text []byte, cells []string, widths []int) []byte {
 	start := len(text)
 	for i, cell := range cells {
-		cell = cutCell(cell, widths[i])
-		pad := strings.Repeat(" ", widths[i]-columnsOf(cell))
-		if tt.right[i] {
-			cell = pad + cell
-		} else {
-			cell += pad
-		}
-		text = append(append(text, "  "...), cell...)
+		text = append(append(text, "  "...), aligned(cutCell(cell, widths[i]), widths[i], tt.right[i])...)
 	}
 	for len(text) > start && text[len(text)-1] == ' ' {
 		text = text[:len(text)-1]

@@ -22,7 +22,7 @@ const (
 type printer struct {
 	page
 	forms
-	symbols *Symbols
+	names
 	headers string
 	tables  *tablePrinter
 	lined   *ftracePrinter // of what takes a line in this format, too
@@ -37,7 +37,7 @@ func newPrinter(o Options, unit *compiler.Unit) *printer {
 		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
 		options.IndentLevel = (valueIndent + n - 1) / n
 	}
-	return &printer{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), symbols: o.Symbols, tables: newTablePrinter(o), headers: headers(unit), lined: newFtrace(o)}
+	return &printer{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), names: o.names(), tables: newTablePrinter(o), headers: headers(unit), lined: newFtrace(o)}
 }
 
 // headers returns the headings of the styles that a unit's events have.
@@ -69,7 +69,7 @@ func (p *printer) End(Summary) {}
 
 // Event adds the text of an event.
 func (p *printer) Event(ev *runtime.Event) error {
-	p.event = ev
+	p.process = processOf(ev)
 	if isLine(ev.EventType) {
 		return p.asLine(func(f *ftracePrinter) error { return f.Event(ev) })
 	}
@@ -186,7 +186,7 @@ func (p *printer) data(v *runtime.Value) error {
 	}
 	start := len(p.text)
 	p.blanks(valueIndent)
-	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, p.symbols)
+	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, &p.names)
 	if ok {
 		p.text = text
 		return nil

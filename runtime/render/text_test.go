@@ -130,6 +130,8 @@ func symbolsOf(text string) *Symbols {
 	}, func(error) {})
 }
 
+func namesOf(text string) *names { return &names{symbols: symbolsOf(text)} }
+
 // TestHiddenSymbols verifies that the reason is reported once if there are no
 // addresses.
 func TestHiddenSymbols(t *testing.T) {

@@ -2,17 +2,28 @@ package render
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
-// frames returns the frames of the process of the event that is being printed.
+// process is the process of the event that is being printed, at its time. The zero value
+// stands for none: then frames have only what is known of their files.
+type process struct {
+	pid  uint32
+	when time.Duration // CLOCK_MONOTONIC
+}
+
+func processOf(ev *runtime.Event) process { return process{ev.PID, ev.Time} }
+
+// frames returns the frames of a stack of the process.
 func (p *page) frames(data []byte) []userstack.Frame {
 	if p.stacks == nil {
 		p.stacks = userstack.New("")
 	}
-	return p.stacks.Frames(p.event.PID, data, p.event.Time)
+	return p.stacks.Frames(p.pid, data, p.when)
 }
 
 // userStack prints each frame on a line of its own.

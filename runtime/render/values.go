@@ -10,7 +10,6 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
-	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Reading is a value that was read without a call.
@@ -59,18 +58,13 @@ type Values interface {
 	Flush(io.Writer) error
 }
 
-// NewValues returns a printer in one of the formats.
+// NewValues returns a printer in one of the formats. It uses the options as [New] does, but
+// its values wait for the names of pointers. It returns an error if the format is none of
+// [Formats].
 func NewValues(o Options) (Values, error) {
-	if o.Look.wall == nil {
-		o.Look.wall = clock.WallOffset
-	}
-	if o.Symbols == nil {
-		o.Symbols = &Symbols{asked: true}
-	}
-	o.Symbols.containers = o.Containers
+	o.complete()
 	if o.Pointers != nil {
-		o.Pointers.Wait()
-		o.Values.Symbolize = o.Pointers.at
+		o.Values.Symbolize = o.Pointers.awaited
 	}
 	switch o.Format {
 	case "json":
@@ -152,7 +146,7 @@ func (p *textValues) state(v *runtime.Value) error {
 		p.text = fmt.Appendf(p.text, "/* Cannot show '%s' as '%s': %s */", v.Name, btfdump.TypeName(v.Type), v.Reason())
 		return nil
 	}
-	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, p.symbols)
+	text, ok := appendFormat(append(p.text, p.form(v.Value).cast...), v, &p.names)
 	if ok {
 		p.text = text
 	} else {

@@ -3,13 +3,16 @@ package render
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 var (
@@ -83,4 +86,57 @@ func TestValues(t *testing.T) {
 func TestValuesFormats(t *testing.T) {
 	_, err := NewValues(Options{Format: "xml"})
 	require.Error(t, err)
+}
+
+// TestValuesWall verifies that readings have the time of day that the options give.
+func TestValuesWall(t *testing.T) {
+	number := &compiler.Value{Name: "@n", Type: valueInt, Scalar: &compiler.Scalar{Size: 4, Signed: true}}
+	p, err := NewValues(Options{Format: "json", Look: Look{Time: Wall}, Wall: func() time.Duration { return 24 * time.Hour }})
+	require.NoError(t, err)
+	require.NoError(t, p.Value(&Reading{Value: runtime.Value{Value: number, Data: words(5)[:4]}, CPU: -1, Time: time.Second}))
+	var out strings.Builder
+	require.NoError(t, p.Flush(&out))
+	require.Contains(t, out.String(), `"time":1000000000,"wall":"1970-01-02T00:00:01.000000000Z"`)
+}
+
+// TestStackWithoutProcess verifies that a stack of a process is shown without an event, too.
+func TestStackWithoutProcess(t *testing.T) {
+	frame := make([]byte, userstack.FrameSize)
+	frame[0], frame[4], frame[24] = 1, 0xab, 0x10 // a build ID, and an offset in its file
+	v := plain("$ustack", u64Type)
+	v.Base.Builtin = compiler.UserStack
+	for _, format := range Formats {
+		p, err := NewValues(Options{Format: format, Values: dumpDefaults})
+		require.NoError(t, err)
+		require.NoError(t, p.Value(&Reading{Value: runtime.Value{Value: v, Data: frame}, Before: &runtime.Value{Value: v}, CPU: -1}))
+		var text strings.Builder
+		require.NoError(t, p.Flush(&text))
+		require.Contains(t, text.String(), "ab00000000000000", format)
+	}
+}
+
+// TestValuesWait verifies that readings wait for the names of pointers, and that a printer
+// of events with the same names goes on without them.
+func TestValuesWait(t *testing.T) {
+	release := make(chan bool)
+	names := NewPointerNames(func() (kallsyms.Finder, error) {
+		<-release
+		return kallsyms.Read(strings.NewReader(pointerSymbols), nil)
+	})
+	pointer := plain("p", &btf.Struct{Name: "s", Size: 8, Members: []btf.Member{{Name: "ops", Type: &btf.Pointer{Target: &btf.Void{}}}}})
+	value := runtime.Value{Value: pointer, Data: words(0xffffffff82000000)}
+	o := Options{Format: "compact", Values: dumpDefaults, Pointers: names}
+	values, err := NewValues(o)
+	require.NoError(t, err)
+	events, err := New(&compiler.Unit{}, o)
+	require.NoError(t, err)
+	require.NoError(t, events.Event(newEvent(compiler.EntryEvent, value)))
+	close(release)
+	require.NoError(t, values.Value(&Reading{Value: value, CPU: -1}))
+	var text strings.Builder
+	require.NoError(t, events.Flush(&text))
+	require.Contains(t, text.String(), "p={.ops = (void *)0xffffffff82000000,}")
+	text.Reset()
+	require.NoError(t, values.Flush(&text))
+	require.Equal(t, "p = {.ops = (void *)0xffffffff82000000 <file_ops>,}\n", text.String())
 }

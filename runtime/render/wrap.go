@@ -2,10 +2,52 @@ package render
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
+
+// leastWrapped is the number of columns behind an indentation in which text is wrapped.
+const leastWrapped = 20
+
+// Wrap breaks a line at blanks where it is longer than width, and indents the rest,
+// less if there would be no room for it. A word that is longer has a line of its own. If
+// width is 0, it returns the line unchanged.
+func Wrap(line string, width, indent int) string {
+	if indent+leastWrapped > width {
+		indent = min(indent, width/4)
+	}
+	var text strings.Builder
+	for width > 0 && utf8.RuneCountInString(line) > width {
+		at := breakPlace(line, width, indent)
+		if at < 0 {
+			break
+		}
+		text.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[at:], " ")
+	}
+	return text.String() + line
+}
+
+// breakPlace returns the index of the last blank of a line that fits into width, after
+// the indentation and a word, or of the first blank behind if no word fits. It returns -1
+// if there is none.
+func breakPlace(line string, width, indent int) int {
+	at, column := -1, 0
+	begun := false // the word after the indentation
+	for i, r := range line {
+		if column > width && at >= 0 {
+			break
+		}
+		if r == ' ' && begun {
+			at = i
+		}
+		begun = begun || r != ' ' && column >= indent
+		column++
+	}
+	return at
+}
 
 // wrapValues wraps the last line of a text, which starts at from, where it is longer
 // than width. It breaks the line between values, and inside a large value between

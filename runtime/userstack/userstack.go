@@ -92,7 +92,7 @@ func (s *Stacks) Each(pid uint32, data []byte, when time.Duration, f func(Key, F
 // frame names a frame. It returns false if there is none.
 func (s *Stacks) frame(k *Key, when time.Duration) (Frame, bool) {
 	if s.Named != nil {
-		if f, ok := s.Named.frames[*k]; ok {
+		if f, ok := s.Named.frames.Of(*k); ok {
 			return f, true
 		}
 	}

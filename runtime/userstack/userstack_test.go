@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/runtime/clock"
+	"github.com/ksnoop/ksnoop/runtime/known"
 )
 
 // image is an ELF file of a test: code at 0x401000, which is 0x1000 in the file.
@@ -183,13 +184,13 @@ func TestLongNames(t *testing.T) {
 	require.Equal(t, "["+long[:MostName-1], frames[1].File)
 
 	var named Named
-	for pid := range uint32(mostTexts/MostName + 1) {
+	for pid := range uint32(known.MostTexts/MostName + 1) {
 		require.True(t, named.Add(Key{PID: pid}, Frame{Symbol: "earlier"}))
 		require.True(t, named.Add(Key{PID: pid}, Frame{Symbol: long[:MostName]}))
 		require.False(t, named.Add(Key{PID: pid}, Frame{Symbol: long[:MostName]}))
-		require.LessOrEqual(t, named.size, mostTexts)
+		require.LessOrEqual(t, named.frames.Len(), known.MostTexts/MostName)
 	}
-	require.Less(t, len(named.frames), 100, "the others are forgotten")
+	require.Less(t, named.frames.Len(), 100, "the others are forgotten")
 }
 
 // A process that has gone is known by the build IDs of others; an address in it
