@@ -17,13 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// typesFile is the file with the kernel's types.
-const typesFile = "/sys/kernel/btf/vmlinux"
+// typesDir has the types of the kernel and its modules, one file each, and typesFile is
+// that of the kernel.
+const (
+	typesDir  = "/sys/kernel/btf"
+	typesFile = typesDir + "/vmlinux"
+)
 
 // noTypes returns an error that explains why the kernel's types cannot be read, with
 // the cure.
 func noTypes(err error, stat func(string) (os.FileInfo, error)) error {
-	if _, e := stat(path.Dir(path.Dir(typesFile))); e != nil {
+	if _, e := stat(path.Dir(typesDir)); e != nil {
 		return fmt.Errorf("read the kernel's types: there is no %s, as sysfs is not mounted: mount -t sysfs sysfs /sys", typesFile)
 	}
 	if _, e := stat(typesFile); errors.Is(e, os.ErrNotExist) {
