@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -220,18 +217,14 @@ func (v *Value) Int64() int64 {
 	return int64(v.Uint64()<<shift) >> shift
 }
 
-// maxErrno is the greatest error number that the kernel encodes in a pointer
-// (MAX_ERRNO in include/linux/err.h).
-const maxErrno = 4095
-
 // Reason returns in a few words why the value could not be read.
 func (v *Value) Reason() string {
 	switch a := v.Addr; {
 	case a == 0:
 		return "NULL pointer"
-	case a > math.MaxUint64-maxErrno && v.Base.Builtin == compiler.UserStack:
+	case a > math.MaxUint64-compiler.MaxErrno && v.Base.Builtin == compiler.UserStack:
 		return "no stack of the process: " + errnoName(-a)
-	case a > math.MaxUint64-maxErrno:
+	case a > math.MaxUint64-compiler.MaxErrno:
 		return "error pointer " + errnoName(-a)
 	case a < 4096:
 		return fmt.Sprintf("%#x is in the NULL page", a)
@@ -250,7 +243,7 @@ func (v *Value) readsUser() bool {
 }
 
 func errnoName(n uint64) string {
-	if name := unix.ErrnoName(syscall.Errno(n)); name != "" {
+	if name := compiler.ErrnoName(n); name != "" {
 		return "-" + name
 	}
 	return fmt.Sprintf("-%d", n)
