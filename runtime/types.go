@@ -12,9 +12,11 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
-	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
 // typesDir has the types of the kernel and its modules, one file each, and typesFile is
@@ -43,30 +45,10 @@ func hasStruct(types *btf.Spec, name string) bool {
 	return types.TypeByName(name, &s) == nil
 }
 
-// hasMember reports whether a structure has a member, in itself or in structures
-// and unions inside it.
+// hasMember reports whether a structure has a member.
 func hasMember(types *btf.Spec, name, member string) bool {
-	var s *btf.Struct
-	return types.TypeByName(name, &s) == nil && membersHave(s.Members, member)
-}
-
-func membersHave(members []btf.Member, name string) bool {
-	for _, m := range members {
-		if m.Name == name {
-			return true
-		}
-		switch t := m.Type.(type) {
-		case *btf.Struct:
-			if membersHave(t.Members, name) {
-				return true
-			}
-		case *btf.Union:
-			if membersHave(t.Members, name) {
-				return true
-			}
-		}
-	}
-	return false
+	_, ok := compiler.MemberOffset(types, name, member)
+	return ok
 }
 
 // ownTypes are the names that this package looks up in the kernel's types.
