@@ -18,14 +18,16 @@ type Event struct {
 	PID, TID            uint32        // process and thread
 	Time                time.Duration // CLOCK_MONOTONIC
 	Start               time.Duration // at entry, or 0 if it is not recorded
-	Call                uint64        // number of the call, the same at its entry and return
-	Caller              uint64        // Call of the caller in a stack, or 0
-	Comm                []byte        // the thread's name
-	Begin               Begin         // of a span, at Start
-	Object              Object        // that is followed
-	Ended               []Ended       // what was watched of an object that ends, see EndObject; nil at other events
-	Values              []Value       // one for each item; those of the beginning of a span come first
-	paths               []byte        // that some of the values are in
+	// Call is the frame address of the call, the same at its entry and return; a later
+	// call may have the same. Of a write to memory it is the address of the memory.
+	Call   uint64
+	Caller uint64  // Call of the caller in a stack, or 0
+	Comm   []byte  // the thread's name
+	Begin  Begin   // of a span, at Start
+	Object Object  // that is followed
+	Ended  []Ended // what was watched of an object that ends, see EndObject; nil at other events
+	Values []Value // one for each item; those of the beginning of a span come first
+	paths  []byte  // that some of the values are in
 }
 
 // Object is an object that is followed.

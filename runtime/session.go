@@ -74,7 +74,8 @@ type Session struct {
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF and
 // CAP_PERFMON. If the verifier refuses programs of some probes, those are left out,
 // see [Session.Refused]; if nothing is left to trace, the error is a
-// [*VerifierError].
+// [*VerifierError]. Where the kernel is locked down, or rights or memory are missing, it
+// is a [*LoadError].
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if locked(os.ReadFile) {
 		return nil, &LoadError{errLockdown}

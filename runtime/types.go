@@ -70,7 +70,8 @@ var archTypes = map[string][]string{
 
 // OpenPart reads only the kernel's types that specs need, which takes a tenth of
 // the time of [OpenKernel] and less memory. Other types are not found in this
-// kernel.
+// kernel. It returns an error if the kernel shows no types, or not in a form that it
+// understands.
 func OpenPart(needs resolve.Needs) (*Kernel, error) {
 	raw, err := mapTypes()
 	if err != nil {
