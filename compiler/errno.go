@@ -172,6 +172,10 @@ var errnoAliases = map[string]bool{
 	"EWOULDBLOCK": true, "EDEADLOCK": true, "ENOTSUP": true, "EFSCORRUPTED": true, "EFSBADCRC": true,
 }
 
+// MaxErrno is the greatest error number that the kernel passes in a pointer (MAX_ERRNO
+// in include/linux/err.h).
+const MaxErrno = 4095
+
 // ErrnoName returns the name of the error with a number, which is positive, or
 // "" if there is none.
 func ErrnoName(number uint64) string { return errnoNames[number] }

@@ -63,7 +63,7 @@ type Unit struct {
 	Attachments []Attachment // in the order in which to attach
 	Events      []*EventType // by the number in a record's header
 	Tree        *Tree        // nil if processes are not followed
-	Hooks       []Hook       // to attach before Attachments
+	Companions  []Companion  // to attach before Attachments
 	Counters    CounterLayout
 	CountsCalls bool // whether every call is counted, see [Options]
 	// Elements has the map indices of measured probes, see [Unit.Element].
@@ -185,8 +185,9 @@ type Tree struct {
 	Self uint32 // ksnoop
 }
 
-// Hook puts a program that writes no records on a tracepoint.
-type Hook struct {
+// Companion is a program at a tracepoint that a unit needs besides its probes. It writes
+// no records.
+type Companion struct {
 	Program    string // name in Collection
 	Tracepoint string
 }

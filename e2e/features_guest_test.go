@@ -94,7 +94,7 @@ func (f *featureTest) reason(attach compiler.Kind, spec string) string {
 	if err == nil {
 		return ""
 	}
-	var kind *resolve.AttachError
+	var kind *resolve.KindError
 	if errors.As(err, &kind) {
 		return kind.Reason()
 	}

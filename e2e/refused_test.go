@@ -53,7 +53,7 @@ func testRefused(t *testing.T, k *kernel) {
 		tasks, err := compiler.FindTasks(k.target().Kernel)
 		require.NoError(t, err)
 		unit := k.unit(t, resolve.Wishes{}, compiler.Options{Tree: tasks}, functions...)
-		breakInstructions(unit.Collection.Programs[unit.Hooks[0].Program])
+		breakInstructions(unit.Collection.Programs[unit.Companions[0].Program])
 		k.requireRefused(t, unit)
 	})
 }

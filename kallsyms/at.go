@@ -98,11 +98,29 @@ func marksEnd(name string) bool {
 // address, but at most 1 MB after the start of s. The answer is right only if
 // the table has all symbols.
 func (t *Table) End(s Symbol) uint64 {
-	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
-	order := t.byAddr.order
-	next := t.behind(s.Addr)
-	if next == len(order) {
-		return s.Addr + Reach
+	if next, ok := t.after(s); ok {
+		return next.Addr
 	}
-	return min(t.entries[order[next]].addr, s.Addr+Reach)
+	return s.Addr + Reach
+}
+
+// Size returns the number of bytes from s to the next symbol of the kernel, or
+// of the module that s is in, or 0 if there is none within 1 MB. The answer is
+// right only if the table has all symbols.
+func (t *Table) Size(s Symbol) uint64 {
+	if next, ok := t.after(s); ok && next.Module == s.Module {
+		return next.Addr - s.Addr
+	}
+	return 0
+}
+
+// after returns the first symbol behind the address of s, if there is one within 1 MB.
+func (t *Table) after(s Symbol) (Symbol, bool) {
+	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
+	next := t.behind(s.Addr)
+	if next == len(t.byAddr.order) {
+		return Symbol{}, false
+	}
+	found := t.symbol(t.byAddr.order[next])
+	return found, found.Addr-s.Addr <= Reach
 }

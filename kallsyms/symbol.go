@@ -1,8 +1,6 @@
 package kallsyms
 
-import (
-	"strings"
-)
+import "strings"
 
 // Symbol is one line of the table.
 type Symbol struct {
@@ -51,21 +49,4 @@ func Base(name string) string {
 func cold(name string) bool {
 	suffixes := name[len(Base(name)):]
 	return strings.HasSuffix(suffixes, ".cold") || strings.Contains(suffixes, ".cold.")
-}
-
-// Size returns the number of bytes from s to the next symbol of the kernel, or
-// of the module that s is in, or 0 if there is none within 1 MB. The answer is
-// right only if the table has all symbols.
-func (t *Table) Size(s Symbol) uint64 {
-	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
-	order := t.byAddr.order
-	next := t.behind(s.Addr)
-	if next == len(order) {
-		return 0
-	}
-	after := t.symbol(order[next])
-	if after.Module != s.Module || after.Addr-s.Addr > Reach {
-		return 0
-	}
-	return after.Addr - s.Addr
 }

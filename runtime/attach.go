@@ -49,7 +49,7 @@ func (s *Session) Attach() (int, error) {
 }
 
 func (s *Session) attachAll() (int, error) {
-	if err := s.hook(); err != nil {
+	if err := s.attachCompanions(); err != nil {
 		return 0, err
 	}
 	if err := s.follow(); err != nil {

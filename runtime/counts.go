@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -137,8 +138,18 @@ func (m *Missed) add(n Missed, places []compiler.Place) {
 }
 
 // CountsMissed reports whether the kernel counts the misses of links: missed of
-// bpf_link_info (6.7).
-func (k *Kernel) CountsMissed() bool { return hasMember(k.types, "bpf_link_info", "missed") }
+// bpf_link_info (6.7), which links of kprobes got together with those of kprobe.multi.
+func (k *Kernel) CountsMissed() bool {
+	var info *btf.Struct
+	if k.types.TypeByName("bpf_link_info", &info) != nil {
+		return false
+	}
+	multi, ok := compiler.FindMember(info, "kprobe_multi")
+	if ok {
+		_, ok = compiler.FindMember(multi.Member.Type, "missed")
+	}
+	return ok
+}
 
 // missedBy returns the calls that a link missed, besides those that its program
 // counts. counted reports whether the kernel counts the misses of links.

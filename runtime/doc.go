@@ -3,7 +3,7 @@
 // reads and decodes the records that its programs write.
 //
 //	kernel, err := runtime.OpenKernel()
-//	target, err := kernel.Target(compiler.Symbols(traces))
+//	target, err := kernel.Target(resolve.Symbols(traces))
 //	// resolve and compile a unit against target
 //	session, err := runtime.Load(unit, kernel)
 //	defer session.Close()

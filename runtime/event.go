@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -21,14 +18,16 @@ type Event struct {
 	PID, TID            uint32        // process and thread
 	Time                time.Duration // CLOCK_MONOTONIC
 	Start               time.Duration // at entry, or 0 if it is not recorded
-	Call                uint64        // number of the call, the same at its entry and return
-	Caller              uint64        // Call of the caller in a stack, or 0
-	Comm                []byte        // the thread's name
-	Begin               Begin         // of a span, at Start
-	Object              Object        // that is followed
-	Ended               []Ended       // what was watched of an object that ends, see EndObject; nil at other events
-	Values              []Value       // one for each item; those of the beginning of a span come first
-	paths               []byte        // that some of the values are in
+	// Call is the frame address of the call, the same at its entry and return; a later
+	// call may have the same. Of a write to memory it is the address of the memory.
+	Call   uint64
+	Caller uint64  // Call of the caller in a stack, or 0
+	Comm   []byte  // the thread's name
+	Begin  Begin   // of a span, at Start
+	Object Object  // that is followed
+	Ended  []Ended // what was watched of an object that ends, see EndObject; nil at other events
+	Values []Value // one for each item; those of the beginning of a span come first
+	paths  []byte  // that some of the values are in
 }
 
 // Object is an object that is followed.
@@ -220,18 +219,14 @@ func (v *Value) Int64() int64 {
 	return int64(v.Uint64()<<shift) >> shift
 }
 
-// maxErrno is the greatest error number that the kernel encodes in a pointer
-// (MAX_ERRNO in include/linux/err.h).
-const maxErrno = 4095
-
 // Reason returns in a few words why the value could not be read.
 func (v *Value) Reason() string {
 	switch a := v.Addr; {
 	case a == 0:
 		return "NULL pointer"
-	case a > math.MaxUint64-maxErrno && v.Base.Builtin == compiler.UserStack:
+	case a > math.MaxUint64-compiler.MaxErrno && v.Base.Builtin == compiler.UserStack:
 		return "no stack of the process: " + errnoName(-a)
-	case a > math.MaxUint64-maxErrno:
+	case a > math.MaxUint64-compiler.MaxErrno:
 		return "error pointer " + errnoName(-a)
 	case a < 4096:
 		return fmt.Sprintf("%#x is in the NULL page", a)
@@ -250,7 +245,7 @@ func (v *Value) readsUser() bool {
 }
 
 func errnoName(n uint64) string {
-	if name := unix.ErrnoName(syscall.Errno(n)); name != "" {
+	if name := compiler.ErrnoName(n); name != "" {
 		return "-" + name
 	}
 	return fmt.Sprintf("-%d", n)

@@ -89,6 +89,7 @@ func TestDecodeFaults(t *testing.T) {
 		{0x10, "0x10 is in the NULL page"},
 		{0x7fff_1234_5678, "0x7fff12345678 is a user-space address"},
 		{1<<64 - 2, "error pointer -ENOENT"},
+		{1<<64 - 524, "error pointer -ENOTSUPP"}, // of the kernel alone
 		{1<<64 - 4095, "error pointer -4095"},
 		{0xffff_8880_0000_0000, "no readable memory at 0xffff888000000000"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -74,7 +75,7 @@ func (k *Kernel) Features() (compiler.Features, error) {
 	if f.KprobeMulti {
 		f.SessionIsReturn = k.typeID("bpf_session_is_return", (*btf.Func)(nil))
 	}
-	f.CPUs = possibleCPUs()
+	f.CPUs = countCPUs()
 	f.Preemptible = preemption(v, build, os.ReadFile).Possible
 	// Without enough memory, EPERM would be mistaken for missing capabilities.
 	lockable(v)
@@ -87,13 +88,14 @@ func (k *Kernel) Features() (compiler.Features, error) {
 	return f, nil
 }
 
-// possibleCPUs returns the largest CPU number plus one, unless the kernel lists
-// its CPUs in an unusual way.
-func possibleCPUs() int {
-	if n, err := ebpf.PossibleCPU(); err == nil {
-		return n
+// countCPUs returns the largest number of a possible CPU plus one or, if the kernel does
+// not list them, the number of CPUs that this process can use.
+func countCPUs() int {
+	cpus, err := PossibleCPUs()
+	if err != nil {
+		return goruntime.NumCPU()
 	}
-	return goruntime.NumCPU()
+	return slices.Max(cpus) + 1
 }
 
 // promised returns what a kernel of version v with these types can do.

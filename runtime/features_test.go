@@ -74,3 +74,20 @@ func TestHasMember(t *testing.T) {
 	require.False(t, hasMember(types, "fprobe", "rethook"))
 	require.False(t, hasMember(types, "none", "rethook"))
 }
+
+// TestCountsMissed looks for a member of a structure in the union of what links have.
+func TestCountsMissed(t *testing.T) {
+	number := &btf.Int{Name: "int", Size: 4}
+	for member, want := range map[string]bool{"missed": true, "count": false} {
+		b, err := btf.NewBuilder(nil, nil)
+		require.NoError(t, err)
+		multi := &btf.Struct{Size: 4, Members: []btf.Member{{Name: member, Type: number}}}
+		union := &btf.Union{Size: 4, Members: []btf.Member{{Name: "kprobe_multi", Type: multi}}}
+		_, err = b.Add(&btf.Struct{Name: "bpf_link_info", Size: 4, Members: []btf.Member{{Type: union}}})
+		require.NoError(t, err)
+		types, err := b.Spec()
+		require.NoError(t, err)
+		require.Equal(t, want, newKernel(types, nil).CountsMissed(), member)
+	}
+	require.False(t, newKernel(newTypes(t, nil), nil).CountsMissed())
+}

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/ksnoop/ksnoop/compiler/resolve"
-
 	goruntime "runtime"
 	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
+
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
@@ -35,7 +34,8 @@ type Kernel struct {
 	targetedAll bool            // it has all symbols
 }
 
-// OpenKernel reads the types of the running kernel. Any user may do this.
+// OpenKernel reads the types of the running kernel. Any user may do this. It returns an
+// error with the cure if there is no /sys/kernel/btf/vmlinux, or none that can be used.
 func OpenKernel() (*Kernel, error) {
 	cache := btf.NewCache()
 	types, err := cache.Kernel()
@@ -60,11 +60,14 @@ func newKernel(types *btf.Spec, cache *btf.Cache) *Kernel {
 // Types returns the types of vmlinux, or the part of them that was read.
 func (k *Kernel) Types() *btf.Spec { return k.types }
 
-// Symbols returns the whole symbol table, some 20 MB. The first call reads it.
+// Symbols returns the whole symbol table, some 20 MB. The first call reads it. It returns
+// an error if there is no /proc/kallsyms.
 func (k *Kernel) Symbols() (*kallsyms.Table, error) { return k.symbols() }
 
 // Target describes the running kernel, with the symbols that want selects. Their
-// names have the compiler's suffixes (see [kallsyms.Base]).
+// names have the compiler's suffixes (see [kallsyms.Base]). It returns an error if the
+// symbols cannot be read, if the part of the types that was read does not suit the
+// modules, or on another architecture than amd64 and arm64.
 func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 	symbols, err := k.wantedSymbols(want)
 	if err != nil {
@@ -166,7 +169,8 @@ func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 // binds the traces and reports whether they fit. If the traces need few types, it
 // reads only a part of the types, which includes those with the given names. If they
 // need more, or do not fit that part, it reads all types and calls fit again, which
-// may then find why a trace does not fit.
+// may then find why a trace does not fit. Its errors are those of [OpenKernel] and
+// [Kernel.TargetFor].
 func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bool) (*Kernel, error) {
 	part := openPartFor(traces, types)
 	if part != nil {
@@ -205,7 +209,8 @@ func openPartFor(traces []*spec.Trace, types []string) *Kernel {
 	return k
 }
 
-// TargetFor describes the running kernel, with the symbols that traces need.
+// TargetFor describes the running kernel, with the symbols that traces need. Its errors
+// are those of [Kernel.Target].
 func (k *Kernel) TargetFor(traces []*spec.Trace) (*compiler.Target, error) {
 	want := resolve.Symbols(traces)
 	target, err := k.Target(want)
@@ -243,7 +248,7 @@ func (k *Kernel) hookable(keep func(string) bool, symbols *kallsyms.Table) func(
 
 // FindProcesses replaces the process and thread ids of o, which are numbers in
 // this process's pid namespace, by the kernel's ids, and excludes this process
-// from the trace.
+// from the trace. Its errors are those of [Self], [Kernel.Process] and [Kernel.Thread].
 func (k *Kernel) FindProcesses(o *compiler.Options) (err error) {
 	if o.Self, err = Self(); err != nil {
 		return err

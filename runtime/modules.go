@@ -25,7 +25,7 @@ func moduleID(name string) uint64 {
 
 // LoadedModules returns the loaded modules that have types.
 func LoadedModules() (modules []string) {
-	entries, _ := os.ReadDir(path.Dir(typesFile)) // what cannot be read has no types
+	entries, _ := os.ReadDir(typesDir) // what cannot be read has no types
 	for _, e := range entries {
 		if e.Name() != path.Base(typesFile) {
 			modules = append(modules, e.Name())

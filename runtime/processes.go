@@ -17,7 +17,8 @@ import (
 )
 
 // Process returns the kernel's id of the process that has this number in
-// ksnoop's pid namespace.
+// ksnoop's pid namespace. It returns an error if there is no such process, or if the
+// number is that of another thread of one.
 func (k *Kernel) Process(number uint32) (uint32, error) {
 	tasks, err := k.Tasks()
 	if err != nil {
@@ -33,7 +34,8 @@ func (k *Kernel) Process(number uint32) (uint32, error) {
 	return t.PID, nil
 }
 
-// Thread returns the kernel's id of a thread, as [Kernel.Process] does.
+// Thread returns the kernel's id of a thread, as [Kernel.Process] does. It returns an
+// error if there is no such thread.
 func (k *Kernel) Thread(number uint32) (uint32, error) {
 	tasks, err := k.Tasks()
 	if err != nil {

@@ -211,7 +211,7 @@ var ErrNotRun = errors.New("the kernel did not run the program: try again")
 // ReadOnce runs the program of a probe of [spec.ParseValues] at once, and decodes its
 // record into ev, whose former content becomes invalid. Per-CPU variables are read as
 // those of the CPU. Nothing is attached for this, so that it also works where no probe
-// can be. No other goroutine may read.
+// can be. No other goroutine may read. The error is [ErrNotRun] if the program did not run.
 func (s *Session) ReadOnce(p *compiler.Probe, cpu int, ev *Event) error {
 	for _, at := range s.unit.Attachments {
 		if at.Kind != compiler.RawTP || at.Places[0].Probe != p {

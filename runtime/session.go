@@ -28,21 +28,21 @@ type Session struct {
 	// the same options.
 	Recompile func() (*compiler.Unit, error)
 
-	unit     *compiler.Unit
-	kernel   *Kernel
-	coll     *ebpf.Collection
-	mu       sync.Mutex // guards the fields below, and what they refer to
-	attached []*attached
-	closed   bool
-	frozen   bool
-	hooks    []link.Link // programs that follow processes
-	ring     *ring
-	counters *counterMemory
-	watched  *counterMemory // compiler.WatchedMap, or nil
-	objects  *counterMemory // that are followed, or nil
-	reading  sync.Mutex     // held while the ring buffer is read
-	record   []byte
-	rows     rowReader
+	unit       *compiler.Unit
+	kernel     *Kernel
+	coll       *ebpf.Collection
+	mu         sync.Mutex // guards the fields below, and what they refer to
+	attached   []*attached
+	closed     bool
+	frozen     bool
+	companions []link.Link // programs that follow processes
+	ring       *ring
+	counters   *counterMemory
+	watched    *counterMemory // compiler.WatchedMap, or nil
+	objects    *counterMemory // that are followed, or nil
+	reading    sync.Mutex     // held while the ring buffer is read
+	record     []byte
+	rows       rowReader
 	// delivered counts the records read of each event.
 	delivered  []atomic.Uint64
 	unread     []uint64 // records discarded of each event
@@ -74,7 +74,8 @@ type Session struct {
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF and
 // CAP_PERFMON. If the verifier refuses programs of some probes, those are left out,
 // see [Session.Refused]; if nothing is left to trace, the error is a
-// [*VerifierError].
+// [*VerifierError]. Where the kernel is locked down, or rights or memory are missing, it
+// is a [*LoadError].
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if locked(os.ReadFile) {
 		return nil, &LoadError{errLockdown}
@@ -166,10 +167,10 @@ func (s *Session) free() error {
 	errs := []error{s.Detach()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.hooks {
-		errs = append(errs, h.Close())
+	for _, l := range s.companions {
+		errs = append(errs, l.Close())
 	}
-	s.hooks = nil
+	s.companions = nil
 	errs = append(errs, s.endReading(), s.rows.close(), s.counters.unmap())
 	if s.watched != nil {
 		errs = append(errs, s.watched.unmap())

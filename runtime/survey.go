@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -77,17 +76,13 @@ func NewSurvey() (*Survey, error) {
 		s.Tracefs = err
 	}
 	s.Addresses = tryAddresses()
-	types, _ := filepath.Glob(typesDir + "/*")
-	s.ModuleTypes = max(0, len(types)-1)
+	s.ModuleTypes = len(LoadedModules())
 	for _, file := range settings {
 		b, err := os.ReadFile(file.file)
 		s.Settings = append(s.Settings, Setting{file.name, strings.TrimSpace(string(b)), err})
 	}
 	return s, nil
 }
-
-// typesDir has the types of the kernel and its modules, one file each.
-const typesDir = "/sys/kernel/btf"
 
 // tryAddresses reads the first lines of the symbol table. If their addresses are zero,
 // all are hidden.

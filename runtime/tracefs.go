@@ -56,14 +56,14 @@ func (k *Kernel) Hooks(visit func(function, module []byte)) error {
 		return fmt.Errorf("read which functions can be traced: %w", err)
 	}
 	defer f.Close()
-	if err := readHooks(f, visit); err != nil {
+	if err := parseHooks(f, visit); err != nil {
 		return fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return nil
 }
 
-// readHooks parses lines like "vfs_read" and "nf_hook [nf_tables]".
-func readHooks(r io.Reader, visit func(function, module []byte)) error {
+// parseHooks parses lines like "vfs_read" and "nf_hook [nf_tables]".
+func parseHooks(r io.Reader, visit func(function, module []byte)) error {
 	s := bufio.NewScanner(r)
 	for s.Scan() {
 		function, module, _ := bytes.Cut(s.Bytes(), []byte{' '})

@@ -15,7 +15,7 @@ func FuzzTracefs(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("x"), 70_000), []byte("\x1b[2J 1 18446744073709551616\n"))
 	f.Fuzz(func(t *testing.T, list, counts []byte) {
 		n := 0
-		_ = readHooks(bytes.NewReader(list), func(function, module []byte) {
+		_ = parseHooks(bytes.NewReader(list), func(function, module []byte) {
 			require.NotEmpty(t, function)
 			require.NotContains(t, string(function)+string(module), "\n")
 			n++

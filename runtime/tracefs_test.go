@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReadHooks(t *testing.T) {
+func TestParseHooks(t *testing.T) {
 	const text = "vfs_read\n__ftrace_invalid_address___128\nnf_hook [nf_tables]\n\nfoo.isra.0\n"
 	var got []string
-	require.NoError(t, readHooks(strings.NewReader(text), func(function, module []byte) {
+	require.NoError(t, parseHooks(strings.NewReader(text), func(function, module []byte) {
 		got = append(got, string(function)+"|"+string(module))
 	}))
 	require.Equal(t, []string{"vfs_read|", "nf_hook|nf_tables", "foo.isra.0|"}, got)

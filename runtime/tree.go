@@ -16,14 +16,14 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// hook attaches the programs that follow processes and the ends of threads.
-func (s *Session) hook() error {
-	for _, h := range s.unit.Hooks {
-		l, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[h.Program]})
+// attachCompanions attaches the programs that follow processes and the ends of threads.
+func (s *Session) attachCompanions() error {
+	for _, c := range s.unit.Companions {
+		l, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[c.Program]})
 		if err != nil {
-			return fmt.Errorf("attach to tracepoint %s, which following processes and calls takes: %w", h.Tracepoint, err)
+			return fmt.Errorf("attach to tracepoint %s, which following processes and calls takes: %w", c.Tracepoint, err)
 		}
-		s.hooks = append(s.hooks, l)
+		s.companions = append(s.companions, l)
 	}
 	return nil
 }
@@ -155,11 +155,11 @@ func (s *Session) Unfollowed() (n uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, h := range s.unit.Hooks {
-		if h.Tracepoint != compiler.ForkTracepoint {
+	for _, c := range s.unit.Companions {
+		if c.Tracepoint != compiler.ForkTracepoint {
 			continue
 		}
-		missed, err := s.programMissed(h.Program)
+		missed, err := s.programMissed(c.Program)
 		if err != nil {
 			return 0, err
 		}

@@ -12,18 +12,24 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
-	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"golang.org/x/sys/unix"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
-// typesFile is the file with the kernel's types.
-const typesFile = "/sys/kernel/btf/vmlinux"
+// typesDir has the types of the kernel and its modules, one file each, and typesFile is
+// that of the kernel.
+const (
+	typesDir  = "/sys/kernel/btf"
+	typesFile = typesDir + "/vmlinux"
+)
 
 // noTypes returns an error that explains why the kernel's types cannot be read, with
 // the cure.
 func noTypes(err error, stat func(string) (os.FileInfo, error)) error {
-	if _, e := stat(path.Dir(path.Dir(typesFile))); e != nil {
+	if _, e := stat(path.Dir(typesDir)); e != nil {
 		return fmt.Errorf("read the kernel's types: there is no %s, as sysfs is not mounted: mount -t sysfs sysfs /sys", typesFile)
 	}
 	if _, e := stat(typesFile); errors.Is(e, os.ErrNotExist) {
@@ -39,30 +45,10 @@ func hasStruct(types *btf.Spec, name string) bool {
 	return types.TypeByName(name, &s) == nil
 }
 
-// hasMember reports whether a structure has a member, in itself or in structures
-// and unions inside it.
+// hasMember reports whether a structure has a member.
 func hasMember(types *btf.Spec, name, member string) bool {
-	var s *btf.Struct
-	return types.TypeByName(name, &s) == nil && membersHave(s.Members, member)
-}
-
-func membersHave(members []btf.Member, name string) bool {
-	for _, m := range members {
-		if m.Name == name {
-			return true
-		}
-		switch t := m.Type.(type) {
-		case *btf.Struct:
-			if membersHave(t.Members, name) {
-				return true
-			}
-		case *btf.Union:
-			if membersHave(t.Members, name) {
-				return true
-			}
-		}
-	}
-	return false
+	_, ok := compiler.MemberOffset(types, name, member)
+	return ok
 }
 
 // ownTypes are the names that this package looks up in the kernel's types.
@@ -84,7 +70,8 @@ var archTypes = map[string][]string{
 
 // OpenPart reads only the kernel's types that specs need, which takes a tenth of
 // the time of [OpenKernel] and less memory. Other types are not found in this
-// kernel.
+// kernel. It returns an error if the kernel shows no types, or not in a form that it
+// understands.
 func OpenPart(needs resolve.Needs) (*Kernel, error) {
 	raw, err := mapTypes()
 	if err != nil {

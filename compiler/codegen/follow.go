@@ -80,7 +80,7 @@ func (p *program) joinReturn(s *stash) {
 	p.readScalar(p.probe.Follow.Result, false, true, drop)
 	p.emit(
 		asm.JEq.Imm(asm.R1, 0, drop),
-		asm.JGE.Imm(asm.R1, -mostErrno, drop),
+		asm.JGE.Imm(asm.R1, -compiler.MaxErrno, drop),
 		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
 	)
 	other := p.fresh("other")
@@ -116,7 +116,7 @@ func (p *program) start() {
 	p.readScalar(p.probe.Follow.Object, false, true, exit)
 	p.emit(
 		asm.JEq.Imm(asm.R1, 0, exit),
-		asm.JGE.Imm(asm.R1, -mostErrno, exit),
+		asm.JGE.Imm(asm.R1, -compiler.MaxErrno, exit),
 		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
 	)
 	other := p.fresh("other")

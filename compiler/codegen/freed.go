@@ -46,7 +46,7 @@ func (u *generator) addFreed(t *threads) {
 	f.emit(asm.Mov.Imm(asm.R1, -1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, elementOverflow))
 	f.leave()
 	f.finish()
-	u.hook(FreeTracepoint, "calls of threads", f.insns)
+	u.addCompanion(FreeTracepoint, "calls of threads", f.insns)
 }
 
 // freed is the program that addFreed generates.

@@ -17,7 +17,7 @@ import (
 // free runs the program for a freed thread.
 func (r *rig) free(task uint64) {
 	r.t.Helper()
-	for _, h := range r.unit.Hooks {
+	for _, h := range r.unit.Companions {
 		if h.Tracepoint == FreeTracepoint {
 			require.NoError(r.t, r.run(r.unit.Collection.Programs[h.Program].Instructions, r.alloc(le(task))))
 			return

@@ -155,10 +155,6 @@ func (p *program) elsewhere(t compiler.Text, fail string) {
 	p.emit(
 		asm.ArSh.Imm(asm.R2, int32(64-arch.KernelOnes)),
 		asm.JNE.Imm(asm.R2, -1, fail),
-		asm.JGE.Imm(asm.R3, -mostErrno, fail),
+		asm.JGE.Imm(asm.R3, -compiler.MaxErrno, fail),
 	)
 }
-
-// mostErrno is the greatest error number that is passed in a pointer (MAX_ERRNO
-// in include/linux/err.h).
-const mostErrno = 4095

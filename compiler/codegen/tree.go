@@ -15,17 +15,18 @@ func (u *generator) addTree(opts options) {
 	u.Collection.Maps[compiler.TreeMap] = &ebpf.MapSpec{
 		Name: compiler.TreeMap, Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: compiler.TreeRoom,
 	}
-	u.hook(compiler.ForkTracepoint, "process tree", forked(opts.Tree))
-	u.hook(FreeTracepoint, "process tree", left(opts.Tree))
+	u.addCompanion(compiler.ForkTracepoint, "process tree", forked(opts.Tree))
+	u.addCompanion(FreeTracepoint, "process tree", left(opts.Tree))
 }
 
-func (u *generator) hook(tracepoint, what string, insns asm.Instructions) {
+// addCompanion adds a program at a tracepoint, which what tells apart from others there.
+func (u *generator) addCompanion(tracepoint, what string, insns asm.Instructions) {
 	name := fmt.Sprintf("%s on %s (%s)", compiler.TpBTF, tracepoint, what)
 	u.Collection.Programs[name] = &ebpf.ProgramSpec{
 		Name: tracepoint, Type: ebpf.Tracing, AttachType: attachTypes[compiler.TpBTF], AttachTo: tracepoint,
 		Instructions: insns, License: license,
 	}
-	u.Hooks = append(u.Hooks, compiler.Hook{Program: name, Tracepoint: tracepoint})
+	u.Companions = append(u.Companions, compiler.Companion{Program: name, Tracepoint: tracepoint})
 }
 
 // Offsets in the stack frame of the programs of a tree.

@@ -35,7 +35,7 @@ func (p *processes) follow(pid uint32, signal uint64) {
 // at runs the program on a tracepoint with the given arguments.
 func (p *processes) at(tracepoint string, args ...uint64) {
 	p.t.Helper()
-	for _, h := range p.unit.Hooks {
+	for _, h := range p.unit.Companions {
 		if h.Tracepoint == tracepoint {
 			require.NoError(p.t, p.run(p.unit.Collection.Programs[h.Program].Instructions, p.alloc(le(args))))
 			return

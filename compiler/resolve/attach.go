@@ -41,19 +41,19 @@ type attachChoice struct {
 	kernel compiler.Features // what the kernel has; Features lacks what does not suit the probe
 }
 
-// AttachError reports a function to which a kind cannot be attached.
-type AttachError struct {
+// KindError reports a function to which a kind cannot be attached.
+type KindError struct {
 	Kind compiler.Kind
 	Func *compiler.Function
 	Why  string
 }
 
-func (e *AttachError) Error() string {
+func (e *KindError) Error() string {
 	return fmt.Sprintf("attach %s to %s: %s", e.Kind, e.Func.Name, e.Why)
 }
 
 // Reason returns why the kind cannot be attached.
-func (e *AttachError) Reason() string { return e.Why }
+func (e *KindError) Reason() string { return e.Why }
 
 // chooseAttach returns the cheapest kind that loses no calls and that the
 // function's signature allows, or the kind that force asks for.
@@ -69,7 +69,7 @@ func chooseAttach(p *compiler.Probe, f compiler.Features, force compiler.Kind, c
 		c.refuse = fmt.Sprintf("a trampoline takes %d programs, and there are %d for this function", trampolinePrograms, counts.programs)
 	}
 	if p.Func.Tracepoint && p.Func.Module != "" && f.NoModules != "" {
-		return compiler.Attach{}, &AttachError{compiler.TpBTF, p.Func, f.NoModules}
+		return compiler.Attach{}, &KindError{compiler.TpBTF, p.Func, f.NoModules}
 	}
 	if p.Registers {
 		c.refuse, c.KprobeMulti, c.SessionIsReturn = registersReason, false, 0
@@ -162,7 +162,7 @@ func (c *attachChoice) withoutKprobe(a compiler.Attach) (compiler.Attach, error)
 		}
 		return a, nil
 	}
-	return a, &AttachError{compiler.Kprobe, c.Func, fmt.Sprintf("%s, and %s", c.NoKprobe, why)}
+	return a, &KindError{compiler.Kprobe, c.Func, fmt.Sprintf("%s, and %s", c.NoKprobe, why)}
 }
 
 // tooManyReturns reports whether the multi kinds could not follow the returns.
@@ -227,7 +227,7 @@ func (c *attachChoice) force(kind compiler.Kind) (compiler.Attach, error) {
 	a := compiler.Attach{Entry: kind, Return: forced[kind], Reason: "asked for"}
 	why := ""
 	if c.Registers && kind != compiler.Kprobe {
-		return a, &AttachError{kind, c.Func, c.refuse}
+		return a, &KindError{kind, c.Func, c.refuse}
 	}
 	switch kind {
 	case compiler.Fentry:
@@ -256,7 +256,7 @@ func (c *attachChoice) force(kind compiler.Kind) (compiler.Attach, error) {
 		}
 	}
 	if why != "" {
-		return a, &AttachError{kind, c.Func, why}
+		return a, &KindError{kind, c.Func, why}
 	}
 	return a, nil
 }
@@ -267,7 +267,7 @@ func (c *attachChoice) force(kind compiler.Kind) (compiler.Attach, error) {
 func ByKprobe(p *compiler.Probe, reason string) error {
 	c := attachChoice{Probe: p, Features: p.Features}
 	if c.NoKprobe != "" {
-		return &AttachError{compiler.Kprobe, p.Func, c.NoKprobe}
+		return &KindError{compiler.Kprobe, p.Func, c.NoKprobe}
 	}
 	p.Attach = compiler.Attach{
 		Entry: compiler.Kprobe, Return: compiler.Kretprobe, Reason: reason, ReturnInstances: c.returnInstances(),

@@ -19,7 +19,18 @@ type Wishes struct {
 	Measures map[*spec.Trace]compiler.Measure
 }
 
-// All binds all traces and reports every one that does not fit the kernel.
+// TraceError is the error of a trace that does not fit the kernel, which has its text.
+type TraceError struct {
+	Trace *spec.Trace
+	Err   error
+}
+
+func (e *TraceError) Error() string { return e.Err.Error() }
+
+func (e *TraceError) Unwrap() error { return e.Err }
+
+// All binds all traces and reports every one that does not fit the kernel: its error
+// joins a [*TraceError] for each, or is about all of them together.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error
@@ -28,7 +39,9 @@ func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Pla
 		if w.Chain && i < len(traces)-1 {
 			m = compiler.NoMeasure
 		}
-		errs = append(errs, t.Locate(addTrace(plan, t, target, w, m)))
+		if err := addTrace(plan, t, target, w, m); err != nil {
+			errs = append(errs, &TraceError{t, t.Locate(err)})
+		}
 	}
 	errs = append(errs, checkMixed(traces))
 	if err := errors.Join(errs...); err != nil {
@@ -68,7 +81,7 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 		case p.OfGlob:
 			leaveOut(plan, p, err)
 		default:
-			errs = append(errs, p.Trace.Locate(err))
+			errs = append(errs, &TraceError{p.Asked, p.Trace.Locate(err)})
 		}
 	}
 	plan.Probes = decided

@@ -93,8 +93,8 @@ func (b *binder) nonZero(item *spec.Item, v *compiler.Value) (*compiler.Predicat
 	return &compiler.Predicate{Text: item.String(), Op: spec.Ne, Signed: v.Scalar.Signed}, nil
 }
 
-// lowestError is the lowest error pointer: -MAX_ERRNO, which is -4095.
-const lowestError = math.MaxUint64 - 4094
+// lowestError is the lowest error pointer: -MAX_ERRNO.
+const lowestError = math.MaxUint64 - compiler.MaxErrno + 1
 
 // isErr returns the comparison that IS_ERR of the kernel makes, with the lowest of the
 // error pointers.

@@ -132,7 +132,7 @@ func (a *Assert) percentile(o *Observed) verdict {
 		samples = o.Histogram.Samples()
 		low, high, _ = o.Histogram.Quantile(a.Permille)
 	}
-	text := fmt.Sprintf("%s=%s of %d", a.word(), between(low, high), samples)
+	text := fmt.Sprintf("%s=%s of %d", a.word(), between(low, high, duration64), samples)
 	switch {
 	case samples == 0 && o.Called == 0:
 		text = "not reached"
@@ -203,20 +203,20 @@ func (a *Assert) notes(o *Observed) []string {
 		notes = append(notes, note([]*Spec{a.Other}, &o.Other))
 	}
 	if a.timed() && o.Histogram != nil && o.Histogram.Samples() > 0 {
-		notes = append(notes, spread(o.Histogram, between))
+		notes = append(notes, spread(o.Histogram, duration64))
 	}
 	return notes
 }
 
-// spread returns a text with the quantiles of a histogram.
-func spread(h *compiler.Histogram, show func(low, high uint64) string) string {
+// spread returns a text with the quantiles of a histogram, whose values show prints.
+func spread(h *compiler.Histogram, show func(uint64) string) string {
 	text := ""
 	for i, q := range quantiles {
 		low, high, _ := h.Quantile(q.permille)
 		if i > 0 {
 			text += " "
 		}
-		text += q.name + "=" + show(low, high)
+		text += q.name + "=" + between(low, high, show)
 	}
 	return text
 }

@@ -116,7 +116,7 @@ type Value struct {
 // Errno returns the name of the error that v is, as a negative number or as an
 // error pointer, or "" if it is neither.
 func (v Value) Errno() string {
-	if n := -v.Bits; n > 0 && n <= 4095 {
+	if n := -v.Bits; n > 0 && n <= compiler.MaxErrno {
 		return compiler.ErrnoName(n)
 	}
 	return ""

@@ -66,7 +66,7 @@ func (m *Metric) Report(o Observed) Result {
 	case Histogram:
 		r.Text = fmt.Sprintf("values=%d", o.Matched)
 		if o.Histogram != nil && o.Histogram.Samples() > 0 {
-			r.Text = fmt.Sprintf("values=%d %s", o.Histogram.Samples(), spread(o.Histogram, numbers))
+			r.Text = fmt.Sprintf("values=%d %s", o.Histogram.Samples(), spread(o.Histogram, number))
 		}
 	case Rows:
 		r.Text = fmt.Sprintf("rows=%d count=%d of %d", o.Rows, o.Matched, o.Called)
@@ -89,20 +89,12 @@ func (v Value) any() any {
 	return v.Bits
 }
 
-// numbers returns a text with the edges of a bucket.
-func numbers(low, high uint64) string {
+// between returns a text with the edges of a bucket, which show prints.
+func between(low, high uint64, show func(uint64) string) string {
 	if low == high {
-		return number(low)
+		return show(low)
 	}
-	return number(low) + ".." + number(high)
-}
-
-// between returns a text with the edges of a bucket of durations.
-func between(low, high uint64) string {
-	if low == high {
-		return duration64(low)
-	}
-	return duration64(low) + ".." + duration64(high)
+	return show(low) + ".." + show(high)
 }
 
 // duration64 returns a duration of ns nanoseconds in a form for people.

@@ -236,7 +236,7 @@ func TestDoctorJSON(t *testing.T) {
 func TestReasonOf(t *testing.T) {
 	f := &compiler.Function{Name: "f"}
 	for want, err := range map[string]error{
-		"kernel.x is 3: change it": &resolve.AttachError{Kind: compiler.Kprobe, Func: f, Why: "kernel.x is 3: change it"},
+		"kernel.x is 3: change it": &resolve.KindError{Kind: compiler.Kprobe, Func: f, Why: "kernel.x is 3: change it"},
 		"there is no hook":         errors.Join(&runtime.AttachError{Probe: &compiler.Probe{Func: f}, Err: errors.New("there is no hook")}, errors.New("more")),
 		"no memory":                fmt.Errorf("load: %w", &runtime.LoadError{Err: errors.New("no memory")}),
 		"this kernel has none":     errors.New("this kernel has none"),

@@ -59,8 +59,8 @@ func programNames(unit *compiler.Unit) (names []string) {
 			seen[name] = true
 		}
 	}
-	for _, h := range unit.Hooks {
-		names = append(names, h.Program)
+	for _, c := range unit.Companions {
+		names = append(names, c.Program)
 	}
 	return names
 }
@@ -88,9 +88,9 @@ func placeNames(unit *compiler.Unit, program string) (names []string) {
 			names = append(names, name)
 		}
 	}
-	for _, h := range unit.Hooks {
-		if h.Program == program {
-			names = append(names, "tp:"+h.Tracepoint)
+	for _, c := range unit.Companions {
+		if c.Program == program {
+			names = append(names, "tp:"+c.Tracepoint)
 		}
 	}
 	return names

@@ -13,6 +13,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/codegen"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ assert stack -s vfs_read vfs_open    never
 	features, err := target.FeaturesOf("6.12", types, compiler.AMD64)
 	require.NoError(t, err)
 	var stderr strings.Builder
-	tr := &tester{suite: s, counted: everything(s), options: new(Options), streams: &term.Streams{Err: &stderr}}
+	tr := &tester{suite: s, counted: everything(s), bind: resolve.All, options: new(Options), streams: &term.Streams{Err: &stderr}}
 	tr.target = &compiler.Target{Kernel: types, Module: target.NoModule, Arch: compiler.AMD64, Features: features}
 	fit, err := tr.resolve()
 	require.NoError(t, err)

@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"errors"
 	"slices"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/codegen"
@@ -78,6 +80,7 @@ type testUnit struct {
 	traces   []*spec.Trace
 	measures map[*spec.Trace]compiler.Measure
 	plan     *compiler.Plan
+	misfit   error // why there is no plan
 	unit     *compiler.Unit
 	session  *runtime.Session
 	counts   unitCounts
@@ -85,35 +88,70 @@ type testUnit struct {
 	shown    chan error                // receives the result once all records are read; nil if none are written
 }
 
-// resolve binds everything that the kernel has, and reports whether that is all. An
-// entry that does not fit the kernel is left out, with the reason.
+// resolve binds everything that the kernel has, and reports whether that is all. The
+// error is that of entries that do not fit the kernel.
 func (t *tester) resolve() (fit bool, err error) {
 	for _, c := range t.counted {
 		c.choose(t.target)
 	}
-	if err := t.resolveUnits(); err == nil {
-		return !slices.ContainsFunc(t.counted, (*counted).leftOut), nil
+	err = t.resolveUnits()
+	return err == nil && !slices.ContainsFunc(t.counted, (*counted).leftOut), err
+}
+
+// leaveOut leaves out the entries that an error of resolve is about, with the reason,
+// and binds the rest. It returns an error if each entry fits by itself.
+func (t *tester) leaveOut(misfit error) error {
+	for misfit != nil {
+		if !t.findMisfits() {
+			return misfit
+		}
+		misfit = t.resolveUnits() // what depends on the attach kind is only known once all else fits
 	}
-	for _, c := range t.counted { // which of them does not fit?
+	return nil
+}
+
+// findMisfits stores the error of each entry that does not fit the kernel, and reports
+// whether there is one.
+func (t *tester) findMisfits() (found bool) {
+	for _, c := range t.counted {
 		for _, side := range c.sides {
-			if !c.leftOut() {
-				_, c.err = resolve.All(side.traces, t.target, t.wishes(side))
+			switch {
+			case c.leftOut() || !side.unit.refuses(side):
+			case side.unit.chain:
+				c.err = side.unit.misfit
+			default:
+				_, c.err = t.bind(side.traces, t.target, t.wishes(side))
+			}
+			found = found || c.err != nil
+		}
+	}
+	return found
+}
+
+// refuses reports whether the error of binding a unit is about a side, or does not tell
+// which one it is about.
+func (u *testUnit) refuses(side *countedSide) bool {
+	told := false
+	for _, err := range exit.Split(u.misfit) {
+		var of *resolve.TraceError
+		if errors.As(err, &of) {
+			if told = true; slices.Contains(side.traces, of.Trace) {
+				return true
 			}
 		}
 	}
-	return false, t.resolveUnits()
+	return u.misfit != nil && !told
 }
 
 // resolveUnits distributes the entries over units and binds these.
-func (t *tester) resolveUnits() (err error) {
+func (t *tester) resolveUnits() error {
 	t.deal()
+	var errs []error
 	for _, u := range t.units {
-		u.plan, err = resolve.All(u.traces, t.target, resolve.Wishes{Attach: t.options.Attach, Chain: u.chain, Measures: u.measures})
-		if err != nil {
-			return err
-		}
+		u.plan, u.misfit = t.bind(u.traces, t.target, resolve.Wishes{Attach: t.options.Attach, Chain: u.chain, Measures: u.measures})
+		errs = append(errs, u.misfit)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // leftOut reports whether an entry is not traced.

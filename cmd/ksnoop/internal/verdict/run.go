@@ -8,6 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
@@ -30,6 +31,7 @@ type tester struct {
 	out     *report.Outputs
 	machine suite.Machine
 
+	bind    func([]*spec.Trace, *compiler.Target, resolve.Wishes) (*compiler.Plan, error) // resolve.All
 	kernel  *runtime.Kernel
 	target  *compiler.Target // kernel, as far as its types have been read
 	counted []*counted
@@ -41,7 +43,7 @@ type tester struct {
 // newTester opens everything that can be missing, before anything is done in the
 // kernel.
 func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err error) {
-	t := &tester{options: o, streams: s, suite: file, counted: everything(file)}
+	t := &tester{options: o, streams: s, suite: file, counted: everything(file), bind: resolve.All}
 	given := len(o.Command) > 0 || file.Run != nil
 	outside := o.Bounds.Duration > 0 || !given && o.Ready != (run.ReadyOptions{})
 	if t.job, err = file.Command(o.Command, outside); err != nil {
@@ -124,8 +126,8 @@ func (t *tester) run() error {
 		t.results = t.skipped(unmet)
 		return nil
 	}
-	if misfit != nil {
-		return misfit
+	if err := t.leaveOut(misfit); err != nil {
+		return err
 	}
 	t.kernel = k
 	if err := t.compile(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
@@ -24,8 +25,15 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// dealt returns for each entry of a probe file how it is counted, or why it is not.
-func dealt(t *testing.T, text string) (all []string, units []*testUnit) {
+// dealt is what a tester does with the entries of a probe file.
+type dealt struct {
+	entries []string // for each entry how it is counted, or why it is not
+	units   []*testUnit
+	bound   []int // numbers of traces that are bound together
+}
+
+// deal binds a probe file to the types of a kernel.
+func deal(t *testing.T, text string, kind compiler.Kind) (all dealt, err error) {
 	s, err := suite.Parse("x.probes", "ksnoop-probes 1\nsuite x\n"+text)
 	require.NoError(t, err)
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(t)))
@@ -33,9 +41,15 @@ func dealt(t *testing.T, text string) (all []string, units []*testUnit) {
 	features, err := target.FeaturesOf("6.12", types, compiler.AMD64)
 	require.NoError(t, err)
 	kernel := &compiler.Target{Kernel: types, Module: target.NoModule, Arch: compiler.AMD64, Features: features}
-	tester := &tester{options: new(Options), suite: s, counted: everything(s), target: kernel}
-	_, err = tester.resolve()
-	require.NoError(t, err)
+	tester := &tester{options: &Options{Attach: kind}, suite: s, counted: everything(s), target: kernel}
+	tester.bind = func(traces []*spec.Trace, kernel *compiler.Target, w resolve.Wishes) (*compiler.Plan, error) {
+		all.bound = append(all.bound, len(traces))
+		return resolve.All(traces, kernel, w)
+	}
+	_, misfit := tester.resolve()
+	if err := tester.leaveOut(misfit); err != nil {
+		return all, err
+	}
 	for _, c := range tester.counted {
 		what := c.name + ":"
 		for _, side := range c.sides {
@@ -47,13 +61,14 @@ func dealt(t *testing.T, text string) (all []string, units []*testUnit) {
 		case c.err != nil:
 			what = c.name + ": error: " + bind.Sentence(c.err)
 		}
-		all = append(all, what)
+		all.entries = append(all.entries, what)
 	}
-	return all, tester.units
+	all.units = tester.units
+	return all, nil
 }
 
 func TestDeal(t *testing.T) {
-	all, units := dealt(t, `
+	all, err := deal(t, `
 assert count   vfs_read(count > 5)             never
 assert quick   vfs_read()                      p50 < 1ms min-samples 1
 assert longest vfs_read()                      max < 1ms
@@ -70,7 +85,8 @@ assert half    vfs_read() ~ nothing()          difference <= 1
 metric calls   vfs_read()                      count
 metric bytes   vfs_read(count)                 sum
 evidence count vfs_read(count)                 last 3
-`)
+`, "")
+	require.NoError(t, err)
 	require.Equal(t, []string{
 		"count: calls of vfs_read",
 		"quick: durations of vfs_read",
@@ -88,14 +104,53 @@ evidence count vfs_read(count)                 last 3
 		"calls: calls of vfs_read",
 		"bytes: values of vfs_read",
 		"count: events of vfs_read",
-	}, all)
+	}, all.entries)
 	// One unit for the whole system, one for the path, one for the command.
+	units := all.units
 	require.Len(t, units, 3)
 	require.True(t, units[0].evidence)
 	require.Len(t, units[0].measures, 9)
 	require.True(t, units[1].chain)
 	require.Equal(t, suite.Task, units[2].scope)
 	require.False(t, units[2].evidence)
+}
+
+// TestBindOnce verifies that what fits the kernel is bound once, and that what does not
+// fit is left out and the rest is bound once more.
+func TestBindOnce(t *testing.T) {
+	const fits = "assert a vfs_read() never\nassert b vfs_open() ~ vfs_read() difference <= 1\n"
+	const chain = "assert c -s vfs_read vfs_open never\n"
+	const misfits = "assert x vfs_read(cuont) never\nassert y vfs_open() ~ vfs_read(file->pso) difference <= 1\n"
+	for _, tc := range []struct {
+		text  string
+		kind  compiler.Kind
+		bound []int
+		err   string
+	}{
+		{fits, "", []int{3}, ""},
+		{fits + chain, "", []int{3, 2}, ""},
+		{fits + misfits, "", []int{6, 1, 1, 3}, ""},
+		{fits + misfits + chain, "", []int{6, 2, 1, 1, 3, 2}, ""},
+		{fits + "assert c -s vfs_read vfs_open(none) never\n", "", []int{3, 2, 3}, ""}, // a chain is a unit
+		// Each fits by itself.
+		{fits + many("assert m%d vfs_read() never\n", 38), compiler.Fentry, nil, "a trampoline takes 38 programs, and there are 40 for this function"},
+	} {
+		all, err := deal(t, tc.text, tc.kind)
+		if tc.err != "" {
+			require.ErrorContains(t, err, tc.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, tc.bound, all.bound, tc.text)
+	}
+}
+
+// many returns n lines, with their numbers.
+func many(format string, n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf(format, i)
+	}
+	return text
 }
 
 // TestNumber64 verifies that sums are numbers of 64 bits as long as they fit.
