@@ -104,7 +104,7 @@ func leaveOut(plan *compiler.Plan, p *compiler.Probe, err error) {
 // reasonOf returns what is wrong with one of many functions, without its name.
 func reasonOf(err error) string {
 	var refused *spec.Error
-	var unattachable *AttachError
+	var unattachable *KindError
 	switch {
 	case errors.As(err, &refused):
 		return refused.Reason()
