@@ -36,63 +36,6 @@ func (v *Value) each(yield func(*Value) bool) bool {
 	return yield(v) && (of == nil || of.X.each(yield) && of.Y.each(yield))
 }
 
-// settleSide sets the side of a computed value to the latest of the values that it
-// is computed from.
-func (v *Value) settleSide() Side {
-	if of := v.Base.Of; of != nil {
-		v.Side = max(of.X.settleSide(), of.Y.settleSide())
-	}
-	return v.Side
-}
-
-// SettleSides sets the sides of computed values.
-func SettleSides(values []*Value) {
-	for _, v := range values {
-		v.settleSide()
-	}
-}
-
-// kept appends the values of the entry that a value at return is computed from.
-func (v *Value) kept(values []*Value) []*Value {
-	switch of := v.Base.Of; {
-	case v.Base.Number != nil || slices.Contains(values, v):
-		return values
-	case v.Side == AtEntry:
-		return append(values, v)
-	case v.Base.Kept != nil:
-		return v.Base.Kept.kept(values)
-	case of != nil:
-		return of.Y.kept(of.X.kept(values))
-	}
-	return values
-}
-
-// FindOperands sets the operands and the diffs of a probe, once it is known what the
-// probe shows, measures and has conditions on.
-func (p *Probe) FindOperands() {
-	p.Operands, p.Diffs = nil, nil
-	late := slices.Concat(p.Return, []*Value{p.Measured, p.First})
-	for l := range Leaves(AllOf(p.ReturnConds)) {
-		late = append(late, l.Value)
-	}
-	for _, v := range late {
-		if v != nil && v.Side == AtReturn {
-			p.Operands = v.kept(p.Operands)
-		}
-		if v != nil && v.Before != nil && !slices.Contains(p.Diffs, v) {
-			p.Diffs = append(p.Diffs, v)
-		}
-	}
-}
-
-// ofBothSides reports whether a value is computed from what belongs to the entry and
-// from what belongs to the return.
-func (v *Value) ofBothSides() bool { return v.Side == AtReturn && len(v.kept(nil)) > 0 }
-
-// OfBothSides reports whether one of the values is computed from what belongs to the
-// entry and from what belongs to the return.
-func OfBothSides(values []*Value) bool { return slices.ContainsFunc(values, (*Value).ofBothSides) }
-
 // needsEntry reports whether a value at return needs something kept from entry.
 func (v *Value) needsEntry() bool {
 	for o := range v.Values {

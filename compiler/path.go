@@ -21,13 +21,6 @@ type PathWalk struct {
 // of a structure to the end of another.
 const WalkSpan = 64
 
-// Fits reports whether the pointers that are read together are near each other.
-func (w *PathWalk) Fits() bool {
-	near := func(a, b int) bool { return max(a, b)+8-min(a, b) <= WalkSpan }
-	return near(w.Parent, w.Name) && near(w.Parent, w.Hashed) && near(w.MountParent, w.Mountpoint) &&
-		(w.Mount < 0 || near(w.Mount, w.Dentry))
-}
-
 // Offsets in the data of a path.
 const (
 	PathLength = 0 // u32: bytes of names

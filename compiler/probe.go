@@ -124,43 +124,9 @@ type Attach struct {
 	Joined bool
 }
 
-// EntrySide reports whether a program must run at entry.
-func (p *Probe) EntrySide() bool {
-	return p.OnEntry || p.Timed || p.Chain != nil || p.Paired
-}
-
 // ReturnSide reports whether a program must run at return.
 func (p *Probe) ReturnSide() bool {
 	return p.OnReturn || p.Chain != nil && !p.Chain.NoReturn
-}
-
-// EntryInRegisters reports whether all entry values that are needed are
-// argument words, with no memory to read.
-func (p *Probe) EntryInRegisters() bool {
-	for _, v := range p.Entry {
-		if !v.lasts() || v.Pointee != nil {
-			return false
-		}
-	}
-	if slices.ContainsFunc(p.Operands, func(v *Value) bool { return !v.lasts() }) {
-		return false
-	}
-	for _, conds := range [][]Cond{p.EntryConds, p.ReturnConds} {
-		for l := range Leaves(AllOf(conds)) {
-			if l.Value.Side == AtEntry && (!l.Value.lasts() || l.Pred.Pattern != nil) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// lasts reports whether a fexit program can still get the value as it was at
-// entry.
-func (v *Value) lasts() bool {
-	of := v.Base.Of
-	return v.InWords() || v.Base.Number != nil || len(v.Path) == 0 && (v.Base.Builtin == PID || v.Base.Builtin == TID) ||
-		of != nil && len(v.Path) == 0 && of.X.lasts() && of.Y.lasts()
 }
 
 // Chain is the place of a probe in a chain of calls. An event is written for a

@@ -316,7 +316,7 @@ func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Prob
 			v.Side = compiler.AtReturn
 		}
 	}
-	compiler.SettleSides(p.Return)
+	settleSides(p.Return)
 	p.Follow = &compiler.Follow{Role: compiler.Joins, Object: parent, Result: result, Type: w.record}
 	return p, nil
 }

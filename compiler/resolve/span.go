@@ -175,7 +175,7 @@ func (b *builder) settlePoint(values []*compiler.Value, conds compiler.AllOf, ke
 			part.Side = side
 		}
 	}
-	compiler.SettleSides(used)
+	settleSides(used)
 	deal(b.probe, values, conds)
 	b.probe.OnEntry, b.probe.OnReturn = ret == nil, ret != nil
 	return nil
