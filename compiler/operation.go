@@ -36,16 +36,6 @@ func (v *Value) each(yield func(*Value) bool) bool {
 	return yield(v) && (of == nil || of.X.each(yield) && of.Y.each(yield))
 }
 
-// needsEntry reports whether a value at return needs something kept from entry.
-func (v *Value) needsEntry() bool {
-	for o := range v.Values {
-		if o.Base.Builtin == Duration || o.Side == AtEntry {
-			return true
-		}
-	}
-	return false
-}
-
 // Uses reports whether a value is one of these builtins, or computed from one.
 func (v *Value) Uses(builtins ...Builtin) bool {
 	for o := range v.Values {

@@ -49,13 +49,3 @@ const MostNames = 128
 
 // LongestName is NAME_MAX with a NUL.
 const LongestName = 256
-
-// pathRoom returns the size of the data of a path whose names have at most that many
-// bytes before the last one is read.
-func pathRoom(names int) int { return max(PathNames+names, PathName) + LongestName }
-
-// PathSlot returns the slot of a path of at most maxBytes bytes.
-func PathSlot(maxBytes int) Slot {
-	n := pathRoom(maxBytes)
-	return Slot{Cap: n, Full: n}
-}

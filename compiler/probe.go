@@ -144,13 +144,6 @@ type Chain struct {
 // entered.
 func (c *Chain) Last() bool { return c.Level == len(c.Of)-1 }
 
-// Deferred reports whether it is known only at return whether a call of the
-// last level matches.
-func (c *Chain) Deferred() bool {
-	last := c.Of[len(c.Of)-1]
-	return len(last.ReturnConds) > 0 || last.Measure != NoMeasure && last.OnReturn
-}
-
 // StringConds returns the names of the pointers whose strings the conditions of
 // a probe read from kernel memory although the spec does not demand it. If none
 // of them can be read, the strings may be in the memory of the process.

@@ -71,25 +71,6 @@ type Unit struct {
 	Tables   []*TableLayout // one for each spec with aggregates
 }
 
-// CheckSize returns an error if the ring buffer, or a store, cannot hold the
-// record.
-func (ev *EventType) CheckSize(ring uint32) error {
-	name, l := ev.Probe.Func.Name, ev.Layout
-	switch {
-	case ev.Probe.Measure != NoMeasure:
-	case ev.Kind == RowEvent && l.Size > MostRow:
-		return fmt.Errorf("a row of iter:%s takes up to %d bytes, and the kernel passes on %d: record less, or lower --max-bytes", name, l.Size, MostRow)
-	case ev.Kind != RowEvent && l.Size+8 > int(ring):
-		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
-	}
-	for _, s := range l.Slots {
-		if s.Off+8 > MaxStore {
-			return fmt.Errorf("%s has %d values, more than fit in one record: name fewer", name, len(ev.Items))
-		}
-	}
-	return nil
-}
-
 // Probes returns the probes of the unit in their order.
 func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
@@ -151,21 +132,6 @@ func (a Attachment) ProgramAt(p Place) string {
 
 // Programs returns the names of all programs of the attachment.
 func (a Attachment) Programs() []string { return append([]string{a.Program}, a.Jumps...) }
-
-// Order returns the rank in which to attach: 0 for return sides, 1 for the rest, 2 for
-// the beginnings of spans. The programs of a tracepoint run in the order in which
-// they are attached, so that a span that begins and ends at the same tracepoint ends
-// before the next one begins.
-func (a Attachment) Order() int {
-	if a.Places[0].Probe.Begins() {
-		return 2
-	}
-	switch a.Kind {
-	case Fexit, Kretprobe, KretprobeMulti:
-		return 0
-	}
-	return 1
-}
 
 // TreeMap maps the id of each process in a process tree to the address of its
 // signal_struct, which tells it from a later process with the same id.

@@ -102,7 +102,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 		programs()
 	}
 	for _, ev := range u.Events {
-		if err := ev.CheckSize(opts.RingBytes); err != nil {
+		if err := checkSize(ev, opts.RingBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -148,12 +148,27 @@ func newGenerator(probes []*compiler.Probe, opts options) *generator {
 func (u *generator) orderAttachments() {
 	sort.SliceStable(u.Attachments, func(i, j int) bool {
 		a, b := u.Attachments[i], u.Attachments[j]
-		order := a.Order() - b.Order()
+		order := rank(a) - rank(b)
 		if order == 0 && a.Places[0].Probe.Follow != nil { // attaching takes longer the more places are attached already
 			order = len(a.Places) - len(b.Places)
 		}
 		return order < 0
 	})
+}
+
+// rank returns the place of an attachment in the order: 0 for return sides, 1 for the
+// rest, 2 for the beginnings of spans. The programs of a tracepoint run in the order in
+// which they are attached, so that a span that begins and ends at the same tracepoint
+// ends before the next one begins.
+func rank(a compiler.Attachment) int {
+	if a.Places[0].Probe.Begins() {
+		return 2
+	}
+	switch a.Kind {
+	case compiler.Fexit, compiler.Kretprobe, compiler.KretprobeMulti:
+		return 0
+	}
+	return 1
 }
 
 // add creates the events of a probe and returns a function that generates its
