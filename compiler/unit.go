@@ -1,11 +1,6 @@
 package compiler
 
-import (
-	"fmt"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
-)
+import "github.com/cilium/ebpf"
 
 // Names of the maps in a unit's collection.
 const (
@@ -132,47 +127,3 @@ func (a Attachment) ProgramAt(p Place) string {
 
 // Programs returns the names of all programs of the attachment.
 func (a Attachment) Programs() []string { return append([]string{a.Program}, a.Jumps...) }
-
-// TreeMap maps the id of each process in a process tree to the address of its
-// signal_struct, which tells it from a later process with the same id.
-const TreeMap = "tree"
-
-// ForkTracepoint is the tracepoint at which processes are added to the tree.
-const ForkTracepoint = "sched_process_fork"
-
-// TreeRoom is the number of processes that a tree can have at once. All the
-// memory is allocated in advance, so that no process is left out for lack of
-// memory.
-const TreeRoom = 16384
-
-// Tree follows a process and its descendants.
-type Tree struct {
-	Root uint32 // the process at the root; 0 for one that ksnoop has yet to start
-	Self uint32 // ksnoop
-}
-
-// Hook puts a program that writes no records on a tracepoint.
-type Hook struct {
-	Program    string // name in Collection
-	Tracepoint string
-}
-
-// Tasks has the offsets of the members of struct task_struct that identify
-// processes.
-type Tasks struct {
-	PID, TGID int // ids of the thread and of its process
-	Signal    int // pointer to the signal_struct that the threads of a process share
-}
-
-// FindTasks looks up the offsets in the types of a kernel.
-func FindTasks(kernel *btf.Spec) (*Tasks, error) {
-	t := &Tasks{}
-	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {
-		at, ok := MemberOffset(kernel, "task_struct", name)
-		if !ok {
-			return nil, fmt.Errorf("follow processes: struct task_struct of this kernel has no member %s", name)
-		}
-		*off = at
-	}
-	return t, nil
-}
