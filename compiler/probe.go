@@ -144,6 +144,11 @@ type Chain struct {
 // entered.
 func (c *Chain) Last() bool { return c.Level == len(c.Of)-1 }
 
+// Items returns the values that the probe records, in the order of its events.
+func (p *Probe) Items() []*Value {
+	return append(append([]*Value(nil), p.Entry...), p.Return...)
+}
+
 // StringConds returns the names of the pointers whose strings the conditions of
 // a probe read from kernel memory although the spec does not demand it. If none
 // of them can be read, the strings may be in the memory of the process.
