@@ -61,7 +61,10 @@ type generator struct {
 	scratch code                   // the program that is being generated
 }
 
-// Compile lays out the records of probes and generates their programs.
+// Compile lays out the records of probes and generates their programs. It returns an
+// error with what to ask for instead if something is larger than the kernel or the
+// options allow: a record, what is kept of a call, a table, or the number of events or
+// histograms. The error has no place in a spec.
 func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, error) {
 	u, err := generate(probes, opts)
 	if err != nil {

@@ -19,7 +19,12 @@ type Wishes struct {
 	Measures map[*spec.Trace]compiler.Measure
 }
 
-// All binds all traces and reports every one that does not fit the kernel.
+// All binds all traces to a target and decides how to trace them. Its error joins one
+// for each trace that does not fit the target, a [*spec.Error] if the spec is to blame;
+// the plan is nil then. If all of them fit but functions of some cannot be attached, as
+// with the kind that [Wishes] asks for, All returns the plan of the others with an error
+// for each of these, an [*AttachError] or a [*spec.Error], or with one for all if no
+// function of the globs can be traced.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error
