@@ -1,12 +1,9 @@
 package compiler
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-
-	"github.com/cilium/ebpf/btf"
 )
 
 // Arch describes an architecture's registers and calling convention. Registers
@@ -111,28 +108,14 @@ var ARM64 = &Arch{
 	BreaksBefore:  true,
 }
 
-// arches lists the architectures that code can be generated for.
-var arches = []*Arch{AMD64, ARM64}
+// Arches lists the architectures that code can be generated for.
+var Arches = []*Arch{AMD64, ARM64}
 
 // NativeArch returns the architecture of this machine.
 func NativeArch() (*Arch, error) {
-	i := slices.IndexFunc(arches, func(a *Arch) bool { return a.Name == runtime.GOARCH })
+	i := slices.IndexFunc(Arches, func(a *Arch) bool { return a.Name == runtime.GOARCH })
 	if i < 0 {
 		return nil, fmt.Errorf("functions of %s cannot be traced: ksnoop knows the registers of amd64 and arm64 only", runtime.GOARCH)
 	}
-	return arches[i], nil
-}
-
-// ArchOf determines the architecture of a kernel by its struct pt_regs. If the
-// types lack it, ArchOf returns the architecture of this machine.
-func ArchOf(kernel *btf.Spec) (*Arch, error) {
-	for _, a := range arches {
-		if at, ok := MemberOffset(kernel, "pt_regs", a.Marks); ok && at == int(a.Registers[a.Marks]) {
-			return a, nil
-		}
-	}
-	if _, err := kernel.AnyTypeByName("pt_regs"); errors.Is(err, btf.ErrNotFound) {
-		return NativeArch()
-	}
-	return nil, errors.New("the types are of an architecture whose registers ksnoop does not know: it knows amd64 and arm64, so give it the BTF of such a kernel")
+	return Arches[i], nil
 }

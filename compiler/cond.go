@@ -73,21 +73,6 @@ func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
 	return true
 }
 
-// NeedsEntry reports whether a condition at return needs values kept from entry.
-func NeedsEntry(t Cond) bool {
-	switch t := t.(type) {
-	case *Outcome:
-		return true
-	case *Leaf:
-		return t.Value.needsEntry()
-	case AllOf:
-		return slices.ContainsFunc(t, NeedsEntry)
-	case AnyOf:
-		return slices.ContainsFunc(t, NeedsEntry)
-	}
-	return false
-}
-
 // FaultBit is the bit of the outcomes that is set if a condition at entry met a fault.
 const FaultBit = 63
 

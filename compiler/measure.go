@@ -32,22 +32,6 @@ func (m Measure) String() string {
 // MostCompared is the largest number of bytes of an item that are compared.
 const MostCompared = 256
 
-// IsDuration reports whether the value is the duration of the call.
-func (v *Value) IsDuration() bool { return v.Uses(Duration) }
-
-// Bare returns the value itself, without what it points to or is compared with.
-func (v *Value) Bare() *Value {
-	if v.Pointee == nil && v.Before == nil {
-		return v
-	}
-	b := *v
-	b.Before = nil
-	if v.Pointee != nil {
-		b.Pointee, b.Text, b.Format = nil, NoText, ""
-	}
-	return &b
-}
-
 // Names of the maps of measures.
 const (
 	// FirstMap has, by the number of a measured event, a [FirstCall] for the

@@ -21,13 +21,6 @@ type PathWalk struct {
 // of a structure to the end of another.
 const WalkSpan = 64
 
-// Fits reports whether the pointers that are read together are near each other.
-func (w *PathWalk) Fits() bool {
-	near := func(a, b int) bool { return max(a, b)+8-min(a, b) <= WalkSpan }
-	return near(w.Parent, w.Name) && near(w.Parent, w.Hashed) && near(w.MountParent, w.Mountpoint) &&
-		(w.Mount < 0 || near(w.Mount, w.Dentry))
-}
-
 // Offsets in the data of a path.
 const (
 	PathLength = 0 // u32: bytes of names
@@ -56,13 +49,3 @@ const MostNames = 128
 
 // LongestName is NAME_MAX with a NUL.
 const LongestName = 256
-
-// pathRoom returns the size of the data of a path whose names have at most that many
-// bytes before the last one is read.
-func pathRoom(names int) int { return max(PathNames+names, PathName) + LongestName }
-
-// PathSlot returns the slot of a path of at most maxBytes bytes.
-func PathSlot(maxBytes int) Slot {
-	n := pathRoom(maxBytes)
-	return Slot{Cap: n, Full: n}
-}

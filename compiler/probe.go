@@ -124,43 +124,9 @@ type Attach struct {
 	Joined bool
 }
 
-// EntrySide reports whether a program must run at entry.
-func (p *Probe) EntrySide() bool {
-	return p.OnEntry || p.Timed || p.Chain != nil || p.Paired
-}
-
 // ReturnSide reports whether a program must run at return.
 func (p *Probe) ReturnSide() bool {
 	return p.OnReturn || p.Chain != nil && !p.Chain.NoReturn
-}
-
-// EntryInRegisters reports whether all entry values that are needed are
-// argument words, with no memory to read.
-func (p *Probe) EntryInRegisters() bool {
-	for _, v := range p.Entry {
-		if !v.lasts() || v.Pointee != nil {
-			return false
-		}
-	}
-	if slices.ContainsFunc(p.Operands, func(v *Value) bool { return !v.lasts() }) {
-		return false
-	}
-	for _, conds := range [][]Cond{p.EntryConds, p.ReturnConds} {
-		for l := range Leaves(AllOf(conds)) {
-			if l.Value.Side == AtEntry && (!l.Value.lasts() || l.Pred.Pattern != nil) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// lasts reports whether a fexit program can still get the value as it was at
-// entry.
-func (v *Value) lasts() bool {
-	of := v.Base.Of
-	return v.InWords() || v.Base.Number != nil || len(v.Path) == 0 && (v.Base.Builtin == PID || v.Base.Builtin == TID) ||
-		of != nil && len(v.Path) == 0 && of.X.lasts() && of.Y.lasts()
 }
 
 // Chain is the place of a probe in a chain of calls. An event is written for a
@@ -178,11 +144,9 @@ type Chain struct {
 // entered.
 func (c *Chain) Last() bool { return c.Level == len(c.Of)-1 }
 
-// Deferred reports whether it is known only at return whether a call of the
-// last level matches.
-func (c *Chain) Deferred() bool {
-	last := c.Of[len(c.Of)-1]
-	return len(last.ReturnConds) > 0 || last.Measure != NoMeasure && last.OnReturn
+// Items returns the values that the probe records, in the order of its events.
+func (p *Probe) Items() []*Value {
+	return append(append([]*Value(nil), p.Entry...), p.Return...)
 }
 
 // StringConds returns the names of the pointers whose strings the conditions of

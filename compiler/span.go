@@ -25,11 +25,6 @@ func (p *Probe) SpanKey() *Value {
 	return nil
 }
 
-// Items returns the values that the probe records, in the order of its events.
-func (p *Probe) Items() []*Value {
-	return append(append([]*Value(nil), p.Entry...), p.Return...)
-}
-
 // Begun returns the number of items that belong to the beginning of a span. They come
 // first.
 func (ev *EventType) Begun() int {

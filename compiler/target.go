@@ -55,7 +55,8 @@ type Features struct {
 	// their counters.
 	CPUs int
 	// TrampolineWords is the number of 8-byte argument words that a trampoline
-	// passes on: 6, or 12 from Linux 6.12 on.
+	// passes on: on amd64 6, and 12 from Linux 6.6 on; on arm64 8, and 12 from
+	// 6.16 on.
 	TrampolineWords int
 	// TrampolineStructs: records of up to 16 bytes may be passed by value
 	// to a traced function (6.1).
@@ -72,8 +73,8 @@ type Features struct {
 	// ConsistentBTF: functions of one name whose prototypes differ are left
 	// out of BTF (pahole 1.25, Linux 6.4).
 	ConsistentBTF bool
-	// CompareExchange: programs can compare and exchange a word atomically (5.12;
-	// on arm64 5.18).
+	// CompareExchange: programs can compare and exchange a word atomically (5.18;
+	// amd64 has it since 5.12, but it is used from 5.18 on).
 	CompareExchange bool
 	// ReturnInstances is the number of concurrent calls to ask for when a
 	// kretprobe is created, or 0 where the kernel has no such limit.

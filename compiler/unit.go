@@ -1,11 +1,6 @@
 package compiler
 
-import (
-	"fmt"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
-)
+import "github.com/cilium/ebpf"
 
 // Names of the maps in a unit's collection.
 const (
@@ -71,25 +66,6 @@ type Unit struct {
 	Tables   []*TableLayout // one for each spec with aggregates
 }
 
-// CheckSize returns an error if the ring buffer, or a store, cannot hold the
-// record.
-func (ev *EventType) CheckSize(ring uint32) error {
-	name, l := ev.Probe.Func.Name, ev.Layout
-	switch {
-	case ev.Probe.Measure != NoMeasure:
-	case ev.Kind == RowEvent && l.Size > MostRow:
-		return fmt.Errorf("a row of iter:%s takes up to %d bytes, and the kernel passes on %d: record less, or lower --max-bytes", name, l.Size, MostRow)
-	case ev.Kind != RowEvent && l.Size+8 > int(ring):
-		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
-	}
-	for _, s := range l.Slots {
-		if s.Off+8 > MaxStore {
-			return fmt.Errorf("%s has %d values, more than fit in one record: name fewer", name, len(ev.Items))
-		}
-	}
-	return nil
-}
-
 // Probes returns the probes of the unit in their order.
 func (u *Unit) Probes() []*Probe {
 	var probes []*Probe
@@ -151,63 +127,3 @@ func (a Attachment) ProgramAt(p Place) string {
 
 // Programs returns the names of all programs of the attachment.
 func (a Attachment) Programs() []string { return append([]string{a.Program}, a.Jumps...) }
-
-// Order returns the rank in which to attach: 0 for return sides, 1 for the rest, 2 for
-// the beginnings of spans. The programs of a tracepoint run in the order in which
-// they are attached, so that a span that begins and ends at the same tracepoint ends
-// before the next one begins.
-func (a Attachment) Order() int {
-	if a.Places[0].Probe.Begins() {
-		return 2
-	}
-	switch a.Kind {
-	case Fexit, Kretprobe, KretprobeMulti:
-		return 0
-	}
-	return 1
-}
-
-// TreeMap maps the id of each process in a process tree to the address of its
-// signal_struct, which tells it from a later process with the same id.
-const TreeMap = "tree"
-
-// ForkTracepoint is the tracepoint at which processes are added to the tree.
-const ForkTracepoint = "sched_process_fork"
-
-// TreeRoom is the number of processes that a tree can have at once. All the
-// memory is allocated in advance, so that no process is left out for lack of
-// memory.
-const TreeRoom = 16384
-
-// Tree follows a process and its descendants.
-type Tree struct {
-	Root uint32 // the process at the root; 0 for one that ksnoop has yet to start
-	Self uint32 // ksnoop
-}
-
-// Companion is a program at a tracepoint that a unit needs besides its probes. It writes
-// no records.
-type Companion struct {
-	Program    string // name in Collection
-	Tracepoint string
-}
-
-// Tasks has the offsets of the members of struct task_struct that identify
-// processes.
-type Tasks struct {
-	PID, TGID int // ids of the thread and of its process
-	Signal    int // pointer to the signal_struct that the threads of a process share
-}
-
-// FindTasks looks up the offsets in the types of a kernel.
-func FindTasks(kernel *btf.Spec) (*Tasks, error) {
-	t := &Tasks{}
-	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {
-		at, ok := MemberOffset(kernel, "task_struct", name)
-		if !ok {
-			return nil, fmt.Errorf("follow processes: struct task_struct of this kernel has no member %s", name)
-		}
-		*off = at
-	}
-	return t, nil
-}

@@ -50,7 +50,7 @@ func testRefused(t *testing.T, k *kernel) {
 		require.Len(t, k.requireRefused(t, unit).Probes, 2)
 	})
 	t.Run("what follows processes", func(t *testing.T) {
-		tasks, err := compiler.FindTasks(k.target().Kernel)
+		tasks, err := resolve.FindTasks(k.target().Kernel)
 		require.NoError(t, err)
 		unit := k.unit(t, resolve.Wishes{}, compiler.Options{Tree: tasks}, functions...)
 		breakInstructions(unit.Collection.Programs[unit.Companions[0].Program])

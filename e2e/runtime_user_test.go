@@ -82,7 +82,7 @@ func follow(t *testing.T, kernel *runtime.Kernel) {
 	require.NoError(t, err)
 	target, err := kernel.Target(resolve.Symbols([]*spec.Trace{trace}))
 	require.NoError(t, err)
-	tasks, err := compiler.FindTasks(target.Kernel)
+	tasks, err := resolve.FindTasks(target.Kernel)
 	require.NoError(t, err)
 	probe, err := resolve.One(trace, target)
 	require.NoError(t, err)

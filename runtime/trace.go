@@ -119,7 +119,7 @@ func (k *Kernel) compile(plan *compiler.Plan, o Options) (*compiler.Unit, error)
 	}
 	programs.Cgroup = o.Cgroup != nil
 	if o.Tree {
-		tasks, err := compiler.FindTasks(k.types)
+		tasks, err := resolve.FindTasks(k.types)
 		if err != nil {
 			return nil, err
 		}

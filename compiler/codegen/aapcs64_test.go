@@ -129,31 +129,3 @@ func TestAttachARM64(t *testing.T) {
 	target.Features = compilertest.WithTrampoline
 	require.Equal(t, "fentry refuses argument big, which is struct big of 9000 bytes by value", mustResolve(t, target, "bybig").Attach.Reason)
 }
-
-// The architecture is determined from a kernel's types.
-func TestArchOf(t *testing.T) {
-	native, err := compiler.NativeArch()
-	require.NoError(t, err)
-	member := func(name string, offset btf.Bits) *btf.Struct {
-		return &btf.Struct{Name: "pt_regs", Size: 400, Members: []btf.Member{{Name: name, Type: compilertest.Ulong, Offset: 8 * offset}}}
-	}
-	user := &btf.Struct{Size: 272, Members: []btf.Member{
-		{Name: "regs", Type: &btf.Array{Index: compilertest.Uint, Type: compilertest.Ulong, Nelems: 31}}, {Name: "pstate", Type: compilertest.Ulong, Offset: 8 * 264},
-	}}
-	for _, tc := range []struct {
-		regs btf.Type
-		want *compiler.Arch
-	}{
-		{member("di", 112), compiler.AMD64},
-		{&btf.Struct{Name: "pt_regs", Size: 336, Members: []btf.Member{{Type: &btf.Union{Size: 272, Members: []btf.Member{{Type: user}}}}}}, compiler.ARM64},
-		{compilertest.Buf, native},
-		{member("di", 16), nil}, // i386
-		{member("a0", 80), nil}, // riscv64
-	} {
-		arch, err := compiler.ArchOf(compilertest.NewTarget(t, compilertest.WithProbes, tc.regs).Kernel)
-		require.Equal(t, tc.want, arch)
-		if tc.want == nil {
-			require.EqualError(t, err, "the types are of an architecture whose registers ksnoop does not know: it knows amd64 and arm64, so give it the BTF of such a kernel")
-		}
-	}
-}

@@ -103,3 +103,10 @@ func (u *generator) newChainProgram(c *code, p *compiler.Probe, side compiler.Si
 	}
 	return cp
 }
+
+// matchesAtReturn reports whether it is known only at return whether a call of the
+// last level matches.
+func matchesAtReturn(c *compiler.Chain) bool {
+	last := c.Of[len(c.Of)-1]
+	return len(last.ReturnConds) > 0 || last.Measure != compiler.NoMeasure && last.OnReturn
+}

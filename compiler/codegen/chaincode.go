@@ -25,7 +25,7 @@ func (p *chainProgram) level() *chainLevel { return &p.levels[p.chain.Level] }
 func (p *chainProgram) enter() {
 	p.beginEntry()
 	p.push()
-	if p.chain.Last() && !p.chain.Deferred() {
+	if p.chain.Last() && !matchesAtReturn(p.chain) {
 		p.complete()
 	}
 	if p.chain.NoReturn {
@@ -40,7 +40,7 @@ func (p *chainProgram) leave() {
 	p.beginReturn()
 	p.recallFault()
 	p.conds(p.probe.ReturnConds)
-	if p.chain.Last() && p.chain.Deferred() {
+	if p.chain.Last() && matchesAtReturn(p.chain) {
 		p.complete()
 	}
 	p.step("shown only if its entry was")
@@ -57,7 +57,7 @@ func (p *chainProgram) leave() {
 // outer levels. It keeps calls of the outer levels for that.
 func (p *chainProgram) enterMeasured() {
 	p.beginEntry()
-	if p.chain.Last() && !p.chain.Deferred() {
+	if p.chain.Last() && !matchesAtReturn(p.chain) {
 		p.measure()
 	} else {
 		p.push()

@@ -61,7 +61,10 @@ type generator struct {
 	scratch code                   // the program that is being generated
 }
 
-// Compile lays out the records of probes and generates their programs.
+// Compile lays out the records of probes and generates their programs. It returns an
+// error with what to ask for instead if something is larger than the kernel or the
+// options allow: a record, what is kept of a call, a table, or the number of events or
+// histograms. The error has no place in a spec.
 func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, error) {
 	u, err := generate(probes, opts)
 	if err != nil {
@@ -102,7 +105,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 		programs()
 	}
 	for _, ev := range u.Events {
-		if err := ev.CheckSize(opts.RingBytes); err != nil {
+		if err := checkSize(ev, opts.RingBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -148,12 +151,27 @@ func newGenerator(probes []*compiler.Probe, opts options) *generator {
 func (u *generator) orderAttachments() {
 	sort.SliceStable(u.Attachments, func(i, j int) bool {
 		a, b := u.Attachments[i], u.Attachments[j]
-		order := a.Order() - b.Order()
+		order := rank(a) - rank(b)
 		if order == 0 && a.Places[0].Probe.Follow != nil { // attaching takes longer the more places are attached already
 			order = len(a.Places) - len(b.Places)
 		}
 		return order < 0
 	})
+}
+
+// rank returns the place of an attachment in the order: 0 for return sides, 1 for the
+// rest, 2 for the beginnings of spans. The programs of a tracepoint run in the order in
+// which they are attached, so that a span that begins and ends at the same tracepoint
+// ends before the next one begins.
+func rank(a compiler.Attachment) int {
+	if a.Places[0].Probe.Begins() {
+		return 2
+	}
+	switch a.Kind {
+	case compiler.Fexit, compiler.Kretprobe, compiler.KretprobeMulti:
+		return 0
+	}
+	return 1
 }
 
 // add creates the events of a probe and returns a function that generates its

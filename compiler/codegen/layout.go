@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"fmt"
+
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -89,7 +91,7 @@ func isStack(v *compiler.Value) bool {
 func newSlot(v *compiler.Value, maxBytes int) compiler.Slot {
 	switch {
 	case v.Text == compiler.PathText:
-		return compiler.PathSlot(maxBytes)
+		return pathSlot(maxBytes)
 	case v.Text != compiler.NoText:
 		return compiler.Slot{Cap: maxBytes + compiler.StringSlack, Full: maxBytes + compiler.StringSlack}
 	case v.Pointee == nil && v.Scalar != nil:
@@ -107,4 +109,30 @@ func newSlot(v *compiler.Value, maxBytes int) compiler.Slot {
 		return compiler.Slot{Cap: full, Full: full}
 	}
 	return compiler.Slot{Cap: min(full, maxBytes), Full: full}
+}
+
+// pathSlot returns the slot of a path of at most maxBytes bytes. Its data has room for
+// that many bytes of names before the last one is read.
+func pathSlot(maxBytes int) compiler.Slot {
+	n := max(compiler.PathNames+maxBytes, compiler.PathName) + compiler.LongestName
+	return compiler.Slot{Cap: n, Full: n}
+}
+
+// checkSize returns an error if the ring buffer, or a store, cannot hold the record of
+// an event.
+func checkSize(ev *compiler.EventType, ring uint32) error {
+	name, l := ev.Probe.Func.Name, ev.Layout
+	switch {
+	case ev.Probe.Measure != compiler.NoMeasure:
+	case ev.Kind == compiler.RowEvent && l.Size > compiler.MostRow:
+		return fmt.Errorf("a row of iter:%s takes up to %d bytes, and the kernel passes on %d: record less, or lower --max-bytes", name, l.Size, compiler.MostRow)
+	case ev.Kind != compiler.RowEvent && l.Size+8 > int(ring):
+		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
+	}
+	for _, s := range l.Slots {
+		if s.Off+8 > compiler.MaxStore {
+			return fmt.Errorf("%s has %d values, more than fit in one record: name fewer", name, len(ev.Items))
+		}
+	}
+	return nil
 }

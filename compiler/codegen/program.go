@@ -161,13 +161,32 @@ func (p *program) ret(s *stash) {
 // the others: for calls that they reject, the stash is not looked up.
 func (p *program) splitConds() (known, kept []compiler.Cond) {
 	for _, t := range p.probe.ReturnConds {
-		if compiler.NeedsEntry(t) {
+		if needsEntry(t) {
 			kept = append(kept, t)
 		} else {
 			known = append(known, t)
 		}
 	}
 	return known, kept
+}
+
+// needsEntry reports whether a condition at return needs values kept from entry.
+func needsEntry(t compiler.Cond) bool {
+	switch t := t.(type) {
+	case *compiler.Outcome:
+		return true
+	case *compiler.Leaf:
+		for v := range t.Value.Values {
+			if v.Base.Builtin == compiler.Duration || v.Side == compiler.AtEntry {
+				return true
+			}
+		}
+	case compiler.AllOf:
+		return slices.ContainsFunc(t, needsEntry)
+	case compiler.AnyOf:
+		return slices.ContainsFunc(t, needsEntry)
+	}
+	return false
 }
 
 // exitLabel returns the label of the side's exit. It is not inlined: it has many callers.

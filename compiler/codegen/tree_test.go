@@ -1,10 +1,8 @@
 package codegen
 
 import (
-	"bytes"
 	"testing"
 
-	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -147,43 +145,6 @@ func TestTreeFull(t *testing.T) {
 	require.True(t, p.traced(70001))
 	require.False(t, p.traced(70002))
 	require.Equal(t, uint64(2), p.tooMany())
-}
-
-func TestFindTasks(t *testing.T) {
-	for _, tc := range []struct {
-		want    *compiler.Tasks
-		err     string
-		members []btf.Member
-	}{
-		{want: &compiler.Tasks{PID: 8, TGID: 12, Signal: 16}, members: []btf.Member{
-			{Name: "stack", Type: compilertest.Ulong}, {Name: "pid", Type: compilertest.Int, Offset: 64},
-			{Name: "tgid", Type: compilertest.Int, Offset: 96}, {Name: "signal", Type: compilertest.Ptr(compilertest.Dev), Offset: 128},
-		}},
-		{want: &compiler.Tasks{PID: 8, TGID: 12, Signal: 16}, members: []btf.Member{
-			{Name: "stack", Type: compilertest.Ulong},
-			{Type: &btf.Struct{Size: 16, Members: []btf.Member{
-				{Name: "pid", Type: compilertest.Int}, {Name: "tgid", Type: compilertest.Int, Offset: 32}, {Name: "signal", Type: compilertest.Ptr(compilertest.Dev), Offset: 64},
-			}}, Offset: 64},
-		}},
-		{
-			err:     "follow processes: struct task_struct of this kernel has no member signal",
-			members: []btf.Member{{Name: "pid", Type: compilertest.Int}, {Name: "tgid", Type: compilertest.Int, Offset: 32}},
-		},
-	} {
-		b, err := btf.NewBuilder([]btf.Type{&btf.Struct{Name: "task_struct", Size: 24, Members: tc.members}}, nil)
-		require.NoError(t, err)
-		raw, err := b.Marshal(nil, nil)
-		require.NoError(t, err)
-		types, err := btf.LoadSpecFromReader(bytes.NewReader(raw))
-		require.NoError(t, err)
-		got, err := compiler.FindTasks(types)
-		if tc.err != "" {
-			require.EqualError(t, err, tc.err)
-			continue
-		}
-		require.NoError(t, err)
-		require.Equal(t, tc.want, got)
-	}
 }
 
 func TestCgroup(t *testing.T) {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -165,4 +166,18 @@ func typedLoad(t btf.Type) bool {
 		return ok && !tagged(t)
 	}
 	return false
+}
+
+// ArchOf determines the architecture of a kernel by its struct pt_regs. If the
+// types lack it, ArchOf returns the architecture of this machine.
+func ArchOf(kernel *btf.Spec) (*compiler.Arch, error) {
+	for _, a := range compiler.Arches {
+		if at, ok := compiler.MemberOffset(kernel, "pt_regs", a.Marks); ok && at == int(a.Registers[a.Marks]) {
+			return a, nil
+		}
+	}
+	if _, err := kernel.AnyTypeByName("pt_regs"); errors.Is(err, btf.ErrNotFound) {
+		return compiler.NativeArch()
+	}
+	return nil, errors.New("the types are of an architecture whose registers ksnoop does not know: it knows amd64 and arm64, so give it the BTF of such a kernel")
 }

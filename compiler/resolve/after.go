@@ -162,7 +162,7 @@ func (b *binder) diff(e *spec.Diff, format spec.Ident) (*compiler.Value, error) 
 	if why := notInMemory(v); why != "" {
 		return nil, b.errorf(e.Span(), "'%s' %s", e.X, why)
 	}
-	before := *v.Bare()
+	before := *bare(v)
 	before.Name, before.Side, before.Hidden = name, compiler.AtEntry, true
 	after := b.late(&before)
 	after.Name, after.Before, after.Hidden = e.String(), &before, false

@@ -160,7 +160,7 @@ func keyed(v *compiler.Value) *compiler.Value {
 		return v
 	}
 	if v.Format == "" {
-		return v.Bare()
+		return bare(v)
 	}
 	t := *v
 	size, _ := btf.Sizeof(v.Pointee) // sizes of bound values are known

@@ -266,7 +266,7 @@ func (b *binder) moved(e *spec.Binary, pointer spec.Expr, p *compiler.Value, to 
 	if size > 1 {
 		n = computed(spec.Mul, n, constantOf(spec.Constant{Abs: size}), compiler.Scalar{Size: 8, Signed: true})
 	}
-	v := computed(e.Op, p.Bare(), n, word)
+	v := computed(e.Op, bare(p), n, word)
 	v.Type = p.Type
 	return v, nil
 }
@@ -283,7 +283,7 @@ func (b *binder) distance(e *spec.Binary, x *compiler.Value, xTo *btf.Pointer, y
 			WithHint("casts make numbers of them: (u64)%s - (u64)%s", e.X, e.Y)
 	}
 	signed := compiler.Scalar{Size: 8, Signed: true}
-	v := computed(spec.Sub, x.Bare(), y.Bare(), signed)
+	v := computed(spec.Sub, bare(x), bare(y), signed)
 	if twos := bits.TrailingZeros64(size); twos > 0 {
 		v = computed(spec.Shr, v, constantOf(spec.Constant{Abs: uint64(twos)}), signed)
 		size >>= twos

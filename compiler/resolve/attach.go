@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -119,7 +120,7 @@ func (c *attachChoice) probe(why string) (compiler.Attach, error) {
 	if c.KprobeMulti {
 		a.Entry = compiler.KprobeMulti
 	}
-	both := c.EntrySide() && c.ReturnSide()
+	both := entrySide(c.Probe) && c.ReturnSide()
 	switch {
 	case c.tooManyReturns() && both:
 		a.Entry = compiler.Kprobe
@@ -157,7 +158,7 @@ func (c *attachChoice) withoutKprobe(a compiler.Attach) (compiler.Attach, error)
 		why += ", and " + c.returnsReason()
 	case c.KprobeMulti:
 		a.Entry, a.Return = compiler.KprobeMulti, compiler.KretprobeMulti
-		if c.SessionIsReturn != 0 && c.ReturnSide() && c.EntrySide() {
+		if c.SessionIsReturn != 0 && c.ReturnSide() && entrySide(c.Probe) {
 			a.Entry, a.Return = compiler.KprobeSession, compiler.KprobeSession
 		}
 		return a, nil
@@ -187,21 +188,56 @@ func (c *attachChoice) whyNoTrampoline() string {
 // other calls, or "" if nothing is paired. Where tasks are preempted inside
 // programs, an entry or a return may be skipped without the other.
 func (c *attachChoice) loses() string {
-	joins := c.Timed || c.Chain != nil || c.Paired && !c.EntryInRegisters()
+	joins := c.Timed || c.Chain != nil || c.Paired && !entryInRegisters(c.Probe)
 	if c.Preemptible && joins {
 		return "this kernel preempts tasks inside fentry programs, and what is kept from entry to return could be that of another call"
 	}
 	return ""
 }
 
+// entryInRegisters reports whether all entry values that are needed are
+// argument words, with no memory to read.
+func entryInRegisters(p *compiler.Probe) bool {
+	for _, v := range p.Entry {
+		if !lasts(v) || v.Pointee != nil {
+			return false
+		}
+	}
+	if slices.ContainsFunc(p.Operands, func(v *compiler.Value) bool { return !lasts(v) }) {
+		return false
+	}
+	for _, conds := range [][]compiler.Cond{p.EntryConds, p.ReturnConds} {
+		for l := range compiler.Leaves(compiler.AllOf(conds)) {
+			if l.Value.Side == compiler.AtEntry && (!lasts(l.Value) || l.Pred.Pattern != nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lasts reports whether a fexit program can still get the value as it was at
+// entry.
+func lasts(v *compiler.Value) bool {
+	of := v.Base.Of
+	return v.InWords() || v.Base.Number != nil || len(v.Path) == 0 && (v.Base.Builtin == compiler.PID || v.Base.Builtin == compiler.TID) ||
+		of != nil && len(v.Path) == 0 && lasts(of.X) && lasts(of.Y)
+}
+
 // callerReason is the reason why the return probes of the multi kinds cannot show
 // where a function returns to.
 const callerReason = "the address that the function returns to is not known to its return probes"
 
+// entrySide reports whether a program must run at entry. See
+// [compiler.Probe.ReturnSide] for the return.
+func entrySide(p *compiler.Probe) bool {
+	return p.OnEntry || p.Timed || p.Chain != nil || p.Paired
+}
+
 // countSides returns the number of programs that the probe needs.
 func countSides(p *compiler.Probe) int {
 	n := 0
-	if p.EntrySide() {
+	if entrySide(p) {
 		n++
 	}
 	if p.ReturnSide() {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -141,6 +142,19 @@ func FindComm(target *compiler.Target) int {
 		return 0
 	}
 	return int(at.Offset.Bytes())
+}
+
+// FindTasks looks up the offsets in the types of a kernel.
+func FindTasks(kernel *btf.Spec) (*compiler.Tasks, error) {
+	t := &compiler.Tasks{}
+	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {
+		at, ok := compiler.MemberOffset(kernel, "task_struct", name)
+		if !ok {
+			return nil, fmt.Errorf("follow processes: struct task_struct of this kernel has no member %s", name)
+		}
+		*off = at
+	}
+	return t, nil
 }
 
 // containerName is the builtin that stands for the container of the thread's cgroup. The

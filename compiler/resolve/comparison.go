@@ -69,7 +69,7 @@ func (b *binder) compareValues(item *spec.Item, x *compiler.Value, e spec.Expr, 
 		return nil, b.errorf(item.Pred.Span(), "'%s' compares '%s' with itself", item, e)
 	}
 	t := common(x, y)
-	v := computed(0, x.Bare(), y.Bare(), compiler.Scalar{Size: 4, Signed: true})
+	v := computed(0, bare(x), bare(y), compiler.Scalar{Size: 4, Signed: true})
 	v.Base.Of.Compare, v.Base.Of.Type = op, t
 	v.Name = item.String()
 	if err := b.tooNested(e, v); err != nil {

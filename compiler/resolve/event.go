@@ -33,7 +33,8 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		return nil, err
 	}
 	p := &compiler.Probe{Trace: trace, Func: fn, Offset: trace.Line.Offset, Registers: trace.Line.Offset > 0 || fn.Untyped}
-	b := &builder{binder: binder{trace: trace, target: target, fn: fn}, probe: p, fetched: map[*spec.Item]*compiler.Value{}}
+	b := newBuilder(p, target)
+	b.values, b.fetched = nil, map[*spec.Item]*compiler.Value{}
 	var all []*compiler.Value
 	for i, item := range trace.Items {
 		values, err := b.fetchAll(item, trace.ItemNames()[i])
@@ -49,13 +50,9 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		}
 		all = append(all, caller...)
 	}
-	var conds compiler.AllOf
-	if trace.Cond != nil {
-		cond, err := b.cond(trace.Cond, false)
-		if err != nil {
-			return nil, err
-		}
-		conds = flatAll(cond)
+	conds, err := b.withCond(nil)
+	if err != nil {
+		return nil, err
 	}
 	settleEvent(p, all, conds)
 	return p, settleMeasure(p, m, all, all)

@@ -94,7 +94,7 @@ func (w *follower) start() error {
 		return err
 	}
 	p := &compiler.Probe{Trace: t, Asked: t, Func: fn}
-	b := &builder{binder: binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	b := newBuilder(p, w.target)
 	if w.object, err = b.sharedValue(t.Items[0].Value, spec.Ident{}); err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Prob
 			v.Side = compiler.AtReturn
 		}
 	}
-	compiler.SettleSides(p.Return)
+	settleSides(p.Return)
 	p.Follow = &compiler.Follow{Role: compiler.Joins, Object: parent, Result: result, Type: w.record}
 	return p, nil
 }
@@ -324,7 +324,8 @@ func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Prob
 // meeting binds a probe for an argument of a function.
 func (w *follower) meeting(t *spec.Trace, fn *compiler.Function, param *compiler.Param, role compiler.Role) (*compiler.Probe, error) {
 	p := &compiler.Probe{Trace: t, Asked: w.trace, Func: fn}
-	b := &builder{binder: binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}, alias: w.object.Name, object: param, side: compiler.AtEntry}, probe: p}
+	b := newBuilder(p, w.target)
+	b.alias, b.object, b.side = w.object.Name, param, compiler.AtEntry
 	object, err := b.sharedValue(w.trace.Items[0].Value, spec.Ident{})
 	if err != nil {
 		return nil, err

@@ -45,12 +45,12 @@ func settleMeasure(p *compiler.Probe, m compiler.Measure, values, plain []*compi
 func measureSides(p *compiler.Probe) {
 	p.OnEntry = !p.OnReturn
 	p.Paired = p.OnReturn && len(p.Entry)+len(p.EntryConds) > 0
-	p.Timed = p.Measure == compiler.Durations || slices.ContainsFunc(p.Return, (*compiler.Value).IsDuration)
+	p.Timed = p.Measure == compiler.Durations || slices.ContainsFunc(p.Return, isDuration)
 	for l := range compiler.Leaves(compiler.AllOf(p.ReturnConds)) {
-		p.Timed = p.Timed || l.Value.IsDuration()
-		p.Paired = p.Paired || l.Value.Side == compiler.AtEntry || compiler.OfBothSides([]*compiler.Value{l.Value})
+		p.Timed = p.Timed || isDuration(l.Value)
+		p.Paired = p.Paired || l.Value.Side == compiler.AtEntry || ofBothSides([]*compiler.Value{l.Value})
 	}
-	p.Paired = p.Paired || compiler.OfBothSides(p.Return)
+	p.Paired = p.Paired || ofBothSides(p.Return)
 }
 
 // chooseMeasured chooses the value to measure, if the measure needs one, and
@@ -115,7 +115,7 @@ func counted(v *compiler.Value) (_ *compiler.Value, why string) {
 	if _, ok := btf.As[*btf.Pointer](v.Type); ok {
 		return nil, "is " + describe(v.Type) + ", and numbers are counted: name what it points to"
 	}
-	return v.Bare(), ""
+	return bare(v), ""
 }
 
 // compared returns the memory to compare, or the reason why a call cannot
@@ -142,7 +142,7 @@ func compared(v *compiler.Value) (_ *compiler.Value, why string) {
 	case size > compiler.MostCompared:
 		return nil, fmt.Sprintf("has %d bytes, and at most %d can be compared: name a part of it", size, compiler.MostCompared)
 	}
-	return v.Bare(), ""
+	return bare(v), ""
 }
 
 // pointsTo reports whether a value is a word of an argument, unconverted, that is a
@@ -188,13 +188,29 @@ func firstKept(p *compiler.Probe, values []*compiler.Value) *compiler.Value {
 		return v.Side == compiler.AtReturn && v.InWords() && v.Base.Param == p.Func.Result && v.Scalar != nil
 	}
 	if i := slices.IndexFunc(all, isResult); i >= 0 {
-		return all[i].Bare()
+		return bare(all[i])
 	}
 	if p.Measured != nil && p.Measured.Scalar != nil {
 		return p.Measured
 	}
 	if i := slices.IndexFunc(all, func(v *compiler.Value) bool { return v.Scalar != nil }); i >= 0 {
-		return all[i].Bare()
+		return bare(all[i])
 	}
 	return nil
+}
+
+// isDuration reports whether the value is the duration of the call.
+func isDuration(v *compiler.Value) bool { return v.Uses(compiler.Duration) }
+
+// bare returns the value itself, without what it points to or is compared with.
+func bare(v *compiler.Value) *compiler.Value {
+	if v.Pointee == nil && v.Before == nil {
+		return v
+	}
+	b := *v
+	b.Before = nil
+	if v.Pointee != nil {
+		b.Pointee, b.Text, b.Format = nil, compiler.NoText, ""
+	}
+	return &b
 }

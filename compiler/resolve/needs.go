@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,4 +134,44 @@ func (n *Needs) addConstant(c spec.Constant) {
 // enums.
 func knownName(name string) bool {
 	return compiler.Errnos[name] != 0 || name == "NULL" || name == "true" || name == "false"
+}
+
+// Symbols returns the symbols that the specs need, for reading a symbol table.
+func Symbols(traces []*spec.Trace) kallsyms.Wanted {
+	names := map[string]bool{}
+	var globs []string
+	for _, t := range points(traces) {
+		switch {
+		case t.Line != nil && asksNames(t):
+			return kallsyms.Wanted{}
+		case t.Values, t.Iterator:
+		case t.Tracepoint:
+			names[tracepointSymbol+t.Func.Name] = true
+		case spec.IsGlob(t.Func.Name):
+			globs = append(globs, t.Func.Name)
+		default:
+			base := kallsyms.Base(t.Func.Name)
+			names[base], names[base+implSuffix] = true, true
+		}
+		for _, item := range t.AllItems() {
+			item.Walk(func(e spec.Expr) {
+				switch e := e.(type) {
+				case *spec.Global:
+					for _, name := range symbolsOf(e) {
+						names[name] = true
+					}
+				case *spec.Address:
+					names[e.Symbol.Name] = true
+				}
+			})
+		}
+	}
+	prefixes := slices.Collect(maps.Keys(names))
+	for _, g := range globs {
+		prefixes = append(prefixes, spec.GlobPrefix(g))
+	}
+	return kallsyms.Wanted{Prefixes: prefixes, Keep: func(name string) bool {
+		return names[kallsyms.Base(name)] || names[name] || matchesAny(globs, name) ||
+			matchesAny(globs, strings.TrimSuffix(name, implSuffix))
+	}}
 }

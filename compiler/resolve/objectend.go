@@ -91,7 +91,7 @@ func (w *follower) free(name string, index int) (*compiler.Probe, error) {
 		return nil, fmt.Errorf("tracepoint %s has other arguments than expected", name)
 	}
 	p := &compiler.Probe{Trace: t, Asked: w.trace, Func: fn}
-	b := &builder{binder: binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	b := newBuilder(p, w.target)
 	argument := func(i int, format string) (*compiler.Value, error) {
 		b.alias, b.object, b.side = "$freed", &fn.Params[i], compiler.AtEntry
 		return b.value(&spec.Builtin{Name: spec.Ident{Name: "freed"}}, spec.Ident{Name: format})

@@ -78,10 +78,17 @@ func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compil
 		}
 		*m.at, missing = memberAt(kernel, m.record, m.names...)
 	}
-	if missing == "" && !w.Fits() {
+	if missing == "" && !walkFits(w) {
 		missing = "struct dentry"
 	}
 	return w, missing
+}
+
+// walkFits reports whether the pointers that a walk reads together are near each other.
+func walkFits(w *compiler.PathWalk) bool {
+	near := func(a, b int) bool { return max(a, b)+8-min(a, b) <= compiler.WalkSpan }
+	return near(w.Parent, w.Name) && near(w.Parent, w.Hashed) && near(w.MountParent, w.Mountpoint) &&
+		(w.Mount < 0 || near(w.Mount, w.Dentry))
 }
 
 // memberAt returns the offset of the member of a struct that names lead to, each a

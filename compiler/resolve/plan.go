@@ -29,8 +29,12 @@ func (e *TraceError) Error() string { return e.Err.Error() }
 
 func (e *TraceError) Unwrap() error { return e.Err }
 
-// All binds all traces and reports every one that does not fit the kernel: its error
-// joins a [*TraceError] for each, or is about all of them together.
+// All binds all traces to a target and decides how to trace them. Its error joins a
+// [*TraceError] for each trace that does not fit the target, of a [*spec.Error] if the spec
+// is to blame, or is about all of them together; the plan is nil then. If all of them fit
+// but functions of some cannot be attached, as with the kind that [Wishes] asks for, All
+// returns the plan of the others with a [*TraceError] for each of these, of a [*KindError]
+// or a [*spec.Error], or with one error for all if no function of the globs can be traced.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error

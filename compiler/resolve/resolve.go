@@ -44,6 +44,11 @@ type builder struct {
 	fetched map[*spec.Item]*compiler.Value
 }
 
+// newBuilder returns a builder of a probe whose trace and function are set.
+func newBuilder(p *compiler.Probe, target *compiler.Target) *builder {
+	return &builder{binder: binder{trace: p.Trace, target: target, fn: p.Func, values: map[string]*compiler.Value{}}, probe: p}
+}
+
 // bindProbe binds names to types. It does not decide how to attach.
 func bindProbe(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) (*compiler.Probe, error) {
 	if trace.Line != nil {
@@ -59,7 +64,7 @@ func bindProbe(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		}
 	}
 	p := &compiler.Probe{Trace: trace, Func: fn}
-	b := &builder{binder: binder{trace: trace, target: target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	b := newBuilder(p, target)
 	items := trace.Items
 	if items == nil && m == compiler.NoMeasure {
 		items = b.everything()
@@ -110,15 +115,23 @@ func (b *builder) list(items []*spec.Item, m compiler.Measure) (all, plain []*co
 		}
 		conds = append(conds, cond)
 	}
-	if b.trace.Cond != nil {
-		cond, err := b.cond(b.trace.Cond, false)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		conds = append(conds, flatAll(cond)...)
+	if conds, err = b.withCond(conds); err != nil {
+		return nil, nil, nil, err
 	}
 	conds = append(conds, b.onlyChanged()...)
 	return all, plain, conds, nil
+}
+
+// withCond binds the trace's condition, and appends it to conditions that must hold, too.
+func (b *builder) withCond(conds compiler.AllOf) (compiler.AllOf, error) {
+	if b.trace.Cond == nil {
+		return conds, nil
+	}
+	cond, err := b.cond(b.trace.Cond, false)
+	if err != nil {
+		return nil, err
+	}
+	return append(conds, flatAll(cond)...), nil
 }
 
 // recorded binds the values that an item of the list records: its own, and the one

@@ -35,9 +35,9 @@ func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 			v.Side = compiler.AtEntry
 		}
 	}
-	compiler.SettleSides(whole)
+	settleSides(whole)
 	deal(p, values, conds)
-	p.Paired = entry && ret && (len(conds) > 0 || compiler.OfBothSides(values) || asksOver(p.Trace))
+	p.Paired = entry && ret && (len(conds) > 0 || ofBothSides(values) || asksOver(p.Trace))
 	p.OnEntry = !p.Paired && (entry || !ret)
 	p.OnReturn = p.Paired || ret
 }
@@ -60,12 +60,67 @@ func deal(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 	}
 }
 
+// settleSides sets the sides of computed values.
+func settleSides(values []*compiler.Value) {
+	for _, v := range values {
+		settleSide(v)
+	}
+}
+
+// settleSide sets the side of a computed value to the latest of the values that it
+// is computed from.
+func settleSide(v *compiler.Value) compiler.Side {
+	if of := v.Base.Of; of != nil {
+		v.Side = max(settleSide(of.X), settleSide(of.Y))
+	}
+	return v.Side
+}
+
+// ofBothSides reports whether one of the values is computed from what belongs to the
+// entry and from what belongs to the return.
+func ofBothSides(values []*compiler.Value) bool {
+	return slices.ContainsFunc(values, func(v *compiler.Value) bool { return v.Side == compiler.AtReturn && len(appendKept(nil, v)) > 0 })
+}
+
+// appendKept appends the values of the entry that a value at return is computed from.
+func appendKept(values []*compiler.Value, v *compiler.Value) []*compiler.Value {
+	switch of := v.Base.Of; {
+	case v.Base.Number != nil || slices.Contains(values, v):
+		return values
+	case v.Side == compiler.AtEntry:
+		return append(values, v)
+	case v.Base.Kept != nil:
+		return appendKept(values, v.Base.Kept)
+	case of != nil:
+		return appendKept(appendKept(values, of.X), of.Y)
+	}
+	return values
+}
+
+// findOperands sets the operands and the diffs of a probe, once it is known what the
+// probe shows, measures and has conditions on.
+func findOperands(p *compiler.Probe) {
+	p.Operands, p.Diffs = nil, nil
+	late := slices.Concat(p.Return, []*compiler.Value{p.Measured, p.First})
+	for l := range compiler.Leaves(compiler.AllOf(p.ReturnConds)) {
+		late = append(late, l.Value)
+	}
+	for _, v := range late {
+		if v != nil && v.Side == compiler.AtReturn {
+			p.Operands = appendKept(p.Operands, v)
+		}
+		if v != nil && v.Before != nil && !slices.Contains(p.Diffs, v) {
+			p.Diffs = append(p.Diffs, v)
+		}
+	}
+}
+
 // mostOperands bounds [compiler.Probe.Operands]: each has a bit of a word.
 const mostOperands = 64
 
 // decide chooses how to attach and what to keep from entry until return.
 func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts programCounts) error {
-	p.FindOperands()
+	findOperands(p)
 	if n := len(p.Operands); n > mostOperands {
 		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
 	}
@@ -81,7 +136,7 @@ func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts 
 	if p.Chain != nil {
 		return nil
 	}
-	p.Stash = p.Timed || p.Follow != nil && p.Follow.Role == compiler.Joins || p.Paired && !(p.Attach.Return == compiler.Fexit && p.EntryInRegisters())
+	p.Stash = p.Timed || p.Follow != nil && p.Follow.Role == compiler.Joins || p.Paired && !(p.Attach.Return == compiler.Fexit && entryInRegisters(p))
 	if !p.Stash {
 		return nil
 	}

@@ -85,7 +85,8 @@ func bindPoint(t *spec.Trace, target *compiler.Target, m compiler.Measure, end b
 		return nil, nil, err
 	}
 	p := &compiler.Probe{Trace: t, Func: fn}
-	b := &builder{binder: binder{trace: t, target: target, fn: fn, values: map[string]*compiler.Value{}, end: end}, probe: p}
+	b := newBuilder(p, target)
+	b.end = end
 	key, err := b.key()
 	if err != nil {
 		return nil, nil, err
@@ -175,7 +176,7 @@ func (b *builder) settlePoint(values []*compiler.Value, conds compiler.AllOf, ke
 			part.Side = side
 		}
 	}
-	compiler.SettleSides(used)
+	settleSides(used)
 	deal(b.probe, values, conds)
 	b.probe.OnEntry, b.probe.OnReturn = ret == nil, ret != nil
 	return nil

@@ -17,7 +17,7 @@ func addWatch(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, objec
 	fn := atOnce(t)
 	fn.Name = t.Items[0].Value.String()
 	p := &compiler.Probe{Trace: t, Asked: t, Func: fn}
-	b := &builder{binder: binder{trace: t, target: target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	b := newBuilder(p, target)
 	v, err := b.watched(plan, t.Items[0])
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (b *builder) widen(v *compiler.Value, at spec.Span) (int, error) {
 	return last.Size, nil
 }
 
-// itemConds binds the conditions of a trace.
+// itemConds binds the conditions of a trace on memory.
 func (b *builder) itemConds() (conds compiler.AllOf, err error) {
 	for _, item := range b.trace.Watched() {
 		if item.Pred == nil {
@@ -183,14 +183,7 @@ func (b *builder) itemConds() (conds compiler.AllOf, err error) {
 		}
 		conds = append(conds, c)
 	}
-	if b.trace.Cond != nil {
-		c, err := b.cond(b.trace.Cond, false)
-		if err != nil {
-			return nil, err
-		}
-		conds = append(conds, flatAll(c)...)
-	}
-	return conds, nil
+	return b.withCond(conds)
 }
 
 // watchConds binds the conditions on a write. A condition on what is watched is about
@@ -227,7 +220,7 @@ func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, obj
 		return err
 	}
 	p := &compiler.Probe{Trace: t, Asked: t, Func: fn}
-	b := &builder{binder: binder{trace: t, target: target, fn: fn, values: map[string]*compiler.Value{}}, probe: p}
+	b := newBuilder(p, target)
 	members, object, base, err := b.members()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
 // ParseNumber parses the value of an option that is a positive number.
@@ -60,7 +61,7 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	if !p.Tree {
 		return opts, nil
 	}
-	tasks, err := compiler.FindTasks(target.Kernel)
+	tasks, err := resolve.FindTasks(target.Kernel)
 	opts.Tree = tasks
 	return opts, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 )
@@ -51,7 +52,7 @@ func Describe(file string, traces []*spec.Trace) (*compiler.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		arch, err := compiler.ArchOf(types)
+		arch, err := resolve.ArchOf(types)
 		return &compiler.Target{Kernel: types, Module: NoModule, Arch: arch}, err
 	}
 	k, err := runtime.OpenKernel()

@@ -217,7 +217,7 @@ func (t *tester) compileUnit(u *testUnit) (unit *compiler.Unit, err error) {
 		opts.RingBytes = smallestRing
 	}
 	if u.scope == suite.Task {
-		if opts.Tree, err = compiler.FindTasks(t.target.Kernel); err != nil {
+		if opts.Tree, err = resolve.FindTasks(t.target.Kernel); err != nil {
 			return nil, err
 		}
 	}
