@@ -66,7 +66,7 @@ func (p *program) operand(v *compiler.Value, fail string) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 		return
 	}
-	p.readScalar(v, p.direct(v) && !(p.capturing && len(v.Path) > 1), true, fail)
+	p.readScalar(v, p.loads.Read(v) && !(p.capturing && len(v.Path) > 1), true, fail)
 }
 
 // joins has the instructions of the operators.

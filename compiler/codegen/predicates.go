@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -25,13 +24,11 @@ func hasAlternatives(conds []compiler.Cond) bool {
 	})
 }
 
-// conds leaves unless all conditions hold. The cheapest are evaluated first.
+// conds leaves unless all conditions hold.
 func (p *program) conds(conds []compiler.Cond) {
 	if len(conds) == 0 {
 		return
 	}
-	sorted := slices.Clone(conds)
-	sort.SliceStable(sorted, func(i, j int) bool { return p.cost(sorted[i]) < p.cost(sorted[j]) })
 	unread := p.countedUnreadable()
 	rejected := p.reject()
 	no := rejected
@@ -46,7 +43,7 @@ func (p *program) conds(conds []compiler.Cond) {
 			)
 		})
 	}
-	for _, t := range sorted {
+	for _, t := range conds {
 		p.branch(t, outcome{no: no, unread: unread, sure: true})
 	}
 }
@@ -124,34 +121,6 @@ func (p *program) noted(next string) string {
 	return label
 }
 
-// cost returns the cost of reading the values of a condition, by which they are
-// ordered.
-func (p *program) cost(t compiler.Cond) int {
-	total := 0
-	for l := range compiler.Leaves(t) {
-		v := l.Value
-		switch {
-		case l.Pred.Pattern != nil:
-			total += 1000
-		case p.direct(v):
-			total += len(v.Path)
-		default:
-			total += 100 * len(v.Path)
-		}
-	}
-	return total
-}
-
-// direct reports whether a value is read by plain loads. Arguments of
-// tracepoints may be NULL, and the verifier would not let guard test for that
-// (6.13).
-func (p *program) direct(v *compiler.Value) bool {
-	if v.Base.Kept != nil && (p.kind != compiler.Fexit || p.stash != nil) {
-		return false
-	}
-	return (p.kind == compiler.Fentry || p.kind == compiler.Fexit || v.Base.Builtin == compiler.Task) && v.Direct()
-}
-
 func (p *program) leaf(l *compiler.Leaf, to outcome) {
 	p.step("%s", l.Pred.Text)
 	switch {
@@ -171,7 +140,7 @@ func (p *program) leaf(l *compiler.Leaf, to outcome) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
 		p.ptr = rOut // it is free, and using it saves and restores one register less
-		p.readScalar(l.Value, p.direct(l.Value), l.Pred.Holds(0), to.unread)
+		p.readScalar(l.Value, p.loads.Read(l.Value), l.Pred.Holds(0), to.unread)
 		p.ptr = rBase
 	}
 	if l.Pred.Op == spec.Mask && l.Pred.Ranges == nil {

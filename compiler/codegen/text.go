@@ -75,7 +75,7 @@ func textSize(v *compiler.Value) int {
 
 // textPointer loads the address of a string into rBase.
 func (p *program) textPointer(v *compiler.Value, unread string) {
-	p.readScalar(v, p.direct(v), false, unread)
+	p.readScalar(v, p.loads.Read(v), false, unread)
 	p.emit(asm.Mov.Reg(rBase, asm.R1))
 }
 
