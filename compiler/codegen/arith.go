@@ -102,7 +102,7 @@ func (p *program) byConstant(o *compiler.Operation, n uint64) {
 
 // compareValues continues if two values compare as an operation says, or, with not, if
 // they do not.
-func (p *program) compareValues(o *compiler.Operation, not bool, to outcome) {
+func (p *program) compareValues(o *compiler.Operation, not bool, to otherwise) {
 	p.ptr = rOut
 	p.operands(o, to.unread)
 	p.ptr = rBase

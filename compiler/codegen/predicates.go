@@ -44,7 +44,7 @@ func (p *program) conds(conds []compiler.Cond) {
 		})
 	}
 	for _, t := range conds {
-		p.branch(t, outcome{no: no, unread: unread, sure: true})
+		p.branch(t, otherwise{no: no, unread: unread, sure: true})
 	}
 }
 
@@ -66,15 +66,15 @@ func (p *program) countedUnreadable() string {
 	return label
 }
 
-// outcome has the labels to jump to if a condition does not hold.
-type outcome struct {
+// otherwise has the labels to jump to if a condition does not hold.
+type otherwise struct {
 	no     string // it does not hold
 	unread string // a value could not be read
 	sure   bool   // every call that meets all conditions evaluates this one
 }
 
 // branch continues if a condition holds.
-func (p *program) branch(t compiler.Cond, to outcome) {
+func (p *program) branch(t compiler.Cond, to otherwise) {
 	switch t := t.(type) {
 	case *compiler.Leaf:
 		p.leaf(t, to)
@@ -85,7 +85,7 @@ func (p *program) branch(t compiler.Cond, to outcome) {
 	case compiler.AnyOf:
 		p.anyOf(t, to)
 	case *compiler.Outcome:
-		p.step("tested at entry")
+		p.step("evaluated at entry")
 		p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
 		p.jumpUnlessBits(1<<t.Bit, to.no)
 	}
@@ -93,11 +93,11 @@ func (p *program) branch(t compiler.Cond, to outcome) {
 
 // anyOf evaluates the conditions one after the other. It notes a fault in one, which
 // counts if none of the others holds.
-func (p *program) anyOf(conds compiler.AnyOf, to outcome) {
+func (p *program) anyOf(conds compiler.AnyOf, to otherwise) {
 	yes := p.fresh("yes")
 	for i, t := range conds {
 		last := i == len(conds)-1
-		next := outcome{no: to.no, unread: to.unread}
+		next := otherwise{no: to.no, unread: to.unread}
 		if !last {
 			next.no = p.fresh("or")
 			next.unread = p.noted(next.no)
@@ -121,7 +121,7 @@ func (p *program) noted(next string) string {
 	return label
 }
 
-func (p *program) leaf(l *compiler.Leaf, to outcome) {
+func (p *program) leaf(l *compiler.Leaf, to otherwise) {
 	p.step("%s", l.Pred.Text)
 	switch {
 	case l.Value.Before != nil:
@@ -263,11 +263,11 @@ func (p *program) setOutcomes() {
 	if len(p.probe.Outcomes) == 0 {
 		return
 	}
-	p.step("outcomes of tests for the return")
+	p.step("outcomes of conditions for the return")
 	p.setWord(spFlags, 0)
 	for _, f := range p.probe.Outcomes {
 		no := p.fresh("unset")
-		p.branch(f.Cond, outcome{no: no, unread: p.noted(no)})
+		p.branch(f.Cond, otherwise{no: no, unread: p.noted(no)})
 		p.emit(
 			asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord),
 			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),

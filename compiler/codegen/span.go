@@ -188,7 +188,7 @@ func (p *program) lateConds(conds []compiler.Cond, release string) {
 	})
 	p.later(unread, func() { p.count(compiler.CounterUnreadable, filtered) })
 	for _, c := range conds {
-		p.branch(c, outcome{no: no, unread: unread})
+		p.branch(c, otherwise{no: no, unread: unread})
 	}
 }
 
