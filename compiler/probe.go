@@ -20,6 +20,12 @@ type Probe struct {
 	// EntryConds and ReturnConds must hold for an event. They are grouped by
 	// the side at which they can be evaluated.
 	EntryConds, ReturnConds []Cond
+	// EntryOrder and ReturnOrder have the conditions that the program of each side
+	// evaluates, in this order. If one program alone decides about a call, it
+	// evaluates those of both sides.
+	EntryOrder, ReturnOrder []Cond
+	// EntryLoads and ReturnLoads tell what the program of each side reads by plain loads.
+	EntryLoads, ReturnLoads Loads
 	// Outcomes are the parts of return conditions that are evaluated at entry.
 	Outcomes []*Outcome
 	// Operands are the values of the entry that values at return are computed

@@ -133,33 +133,6 @@ type Access struct {
 	Pointer bool
 }
 
-// Direct reports whether plain loads can read all of the path: from an argument, in a
-// trampoline program; from the thread's task_struct, in any program; from a base that
-// is kept, in a fexit program that has the arguments itself. The verifier trusts the
-// pointer to the task_struct, but takes some pointers in it for possibly NULL, so only
-// one load is plain there.
-func (v *Value) Direct() bool {
-	switch {
-	case len(v.Path) == 0:
-		return false
-	case v.Base.Builtin == Task:
-		return len(v.Path) == 1 && v.Path[0].Direct
-	}
-	param := v.Base.Param
-	if v.Base.Kept != nil {
-		param = v.Base.Kept.Base.Param
-	}
-	if param == nil || !param.Typed {
-		return false
-	}
-	for _, a := range v.Path {
-		if !a.Direct {
-			return false
-		}
-	}
-	return true
-}
-
 // InWords reports whether the value is what the base's words hold.
 func (v *Value) InWords() bool { return len(v.Path) == 0 && v.Base.Param != nil }
 

@@ -66,7 +66,7 @@ func (p *program) operand(v *compiler.Value, fail string) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 		return
 	}
-	p.readScalar(v, p.direct(v) && !(p.capturing && len(v.Path) > 1), true, fail)
+	p.readScalar(v, p.loads.Read(v) && !(p.capturing && len(v.Path) > 1), true, fail)
 }
 
 // joins has the instructions of the operators.
@@ -102,7 +102,7 @@ func (p *program) byConstant(o *compiler.Operation, n uint64) {
 
 // compareValues continues if two values compare as an operation says, or, with not, if
 // they do not.
-func (p *program) compareValues(o *compiler.Operation, not bool, to outcome) {
+func (p *program) compareValues(o *compiler.Operation, not bool, to otherwise) {
 	p.ptr = rOut
 	p.operands(o, to.unread)
 	p.ptr = rBase

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -129,6 +131,26 @@ func (u *generator) keep(insns asm.Instructions) asm.Instructions {
 		in.Metadata = shared
 	}
 	return kept
+}
+
+// signature returns a hash of what a program does. A glob has thousands of
+// programs.
+func signature(kind compiler.Kind, insns asm.Instructions) string {
+	h := sha256.New()
+	b := append(make([]byte, 0, 4096), kind...)
+	for _, in := range insns {
+		b = append(b, '\n', byte(in.Dst)<<4|byte(in.Src))
+		b = binary.LittleEndian.AppendUint32(b, uint32(in.OpCode))
+		b = binary.LittleEndian.AppendUint16(b, uint16(in.Offset))
+		b = binary.LittleEndian.AppendUint64(b, uint64(in.Constant))
+		b = append(append(append(append(b, in.Reference()...), 0), in.Symbol()...), 0)
+		if len(b) > 3<<10 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+	return string(h.Sum(nil))
 }
 
 // unused returns the key of an attachment with these instructions that does not

@@ -119,7 +119,7 @@ func (p *program) seek(w waiting) {
 	if at, again := p.saved[key]; again {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
-		p.readScalar(key, p.direct(key), true, unread)
+		p.readScalar(key, p.loads.Read(key), true, unread)
 	}
 	p.emit(
 		asm.StoreMem(asm.RFP, w.key, asm.R1, asm.DWord),

@@ -77,7 +77,7 @@ func (p *program) captureScalar(v *compiler.Value, slot compiler.Slot, fault str
 	} else {
 		// On longer paths, direct loads could not tell which pointer was bad. The
 		// same is true of the operands of a computed value.
-		direct := p.direct(v) && len(v.Path) == 1
+		direct := p.loads.Read(v) && len(v.Path) == 1
 		p.readScalar(v, direct, true, fault)
 	}
 	p.emit(asm.StoreMem(rOut, p.out(slot.Off), asm.R1, asm.DWord))

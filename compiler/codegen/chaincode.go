@@ -39,7 +39,7 @@ func (p *chainProgram) enter() {
 func (p *chainProgram) leave() {
 	p.beginReturn()
 	p.recallFault()
-	p.conds(p.probe.ReturnConds)
+	p.conds(p.order)
 	if p.chain.Last() && matchesAtReturn(p.chain) {
 		p.complete()
 	}
@@ -70,7 +70,7 @@ func (p *chainProgram) leaveMeasured() {
 	p.beginReturn()
 	if p.chain.Last() {
 		p.recallFault()
-		p.conds(p.probe.ReturnConds)
+		p.conds(p.order)
 		p.measure()
 	}
 	p.drop()
@@ -81,7 +81,7 @@ func (p *chainProgram) leaveMeasured() {
 // calls of all outer levels.
 func (p *chainProgram) beginEntry() {
 	p.begin()
-	p.conds(p.probe.EntryConds)
+	p.conds(p.order)
 	p.admit()
 	p.setOutcomes()
 	p.frame()

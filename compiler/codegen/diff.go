@@ -171,7 +171,7 @@ func (p *program) differ(a, b, size int, changed string) {
 
 // diffLeaf continues if a value differs from what it was at entry, or, with the
 // operator spec.Eq, if it does not.
-func (p *program) diffLeaf(l *compiler.Leaf, to outcome) {
+func (p *program) diffLeaf(l *compiler.Leaf, to otherwise) {
 	jump := asm.JEq
 	if l.Pred.Op == spec.Eq {
 		jump = asm.JNE

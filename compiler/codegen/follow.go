@@ -1,8 +1,6 @@
 package codegen
 
 import (
-	"slices"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -127,7 +125,7 @@ func (p *program) start() {
 		p.step("no fault met")
 		p.setWord(spFault, 0)
 	}
-	p.conds(slices.Concat(p.probe.EntryConds, p.probe.ReturnConds))
+	p.conds(p.order)
 	p.admit()
 	p.follow(again, exit)
 	p.line()
@@ -164,7 +162,7 @@ func (p *program) endInside(size *compiler.Value) {
 	loop, next := p.fresh("inside"), p.prefix+p.fresh("nextinside")
 	p.step("how much is freed?")
 	p.emit(asm.StoreMem(asm.RFP, freed, asm.R1, asm.DWord))
-	p.readScalar(size, p.direct(size), true, p.exitLabel())
+	p.readScalar(size, p.loads.Read(size), true, p.exitLabel())
 	p.emit(
 		asm.StoreMem(asm.RFP, bytes, asm.R1, asm.DWord),
 		asm.Mov.Imm(rStash, 0), // offset of the object's place

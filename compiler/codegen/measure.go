@@ -114,7 +114,7 @@ func (p *program) number64(v *compiler.Value, unread string) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 		return
 	}
-	p.readScalar(v, p.direct(v), true, unread)
+	p.readScalar(v, p.loads.Read(v), true, unread)
 }
 
 // keptAt returns the offsets from rStash of the slot of a value and of its fault.

@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -25,13 +24,11 @@ func hasAlternatives(conds []compiler.Cond) bool {
 	})
 }
 
-// conds leaves unless all conditions hold. The cheapest are evaluated first.
+// conds leaves unless all conditions hold.
 func (p *program) conds(conds []compiler.Cond) {
 	if len(conds) == 0 {
 		return
 	}
-	sorted := slices.Clone(conds)
-	sort.SliceStable(sorted, func(i, j int) bool { return p.cost(sorted[i]) < p.cost(sorted[j]) })
 	unread := p.countedUnreadable()
 	rejected := p.reject()
 	no := rejected
@@ -46,8 +43,8 @@ func (p *program) conds(conds []compiler.Cond) {
 			)
 		})
 	}
-	for _, t := range sorted {
-		p.branch(t, outcome{no: no, unread: unread, sure: true})
+	for _, t := range conds {
+		p.branch(t, otherwise{no: no, unread: unread, sure: true})
 	}
 }
 
@@ -69,15 +66,15 @@ func (p *program) countedUnreadable() string {
 	return label
 }
 
-// outcome has the labels to jump to if a condition does not hold.
-type outcome struct {
+// otherwise has the labels to jump to if a condition does not hold.
+type otherwise struct {
 	no     string // it does not hold
 	unread string // a value could not be read
 	sure   bool   // every call that meets all conditions evaluates this one
 }
 
 // branch continues if a condition holds.
-func (p *program) branch(t compiler.Cond, to outcome) {
+func (p *program) branch(t compiler.Cond, to otherwise) {
 	switch t := t.(type) {
 	case *compiler.Leaf:
 		p.leaf(t, to)
@@ -88,7 +85,7 @@ func (p *program) branch(t compiler.Cond, to outcome) {
 	case compiler.AnyOf:
 		p.anyOf(t, to)
 	case *compiler.Outcome:
-		p.step("tested at entry")
+		p.step("evaluated at entry")
 		p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
 		p.jumpUnlessBits(1<<t.Bit, to.no)
 	}
@@ -96,11 +93,11 @@ func (p *program) branch(t compiler.Cond, to outcome) {
 
 // anyOf evaluates the conditions one after the other. It notes a fault in one, which
 // counts if none of the others holds.
-func (p *program) anyOf(conds compiler.AnyOf, to outcome) {
+func (p *program) anyOf(conds compiler.AnyOf, to otherwise) {
 	yes := p.fresh("yes")
 	for i, t := range conds {
 		last := i == len(conds)-1
-		next := outcome{no: to.no, unread: to.unread}
+		next := otherwise{no: to.no, unread: to.unread}
 		if !last {
 			next.no = p.fresh("or")
 			next.unread = p.noted(next.no)
@@ -124,35 +121,7 @@ func (p *program) noted(next string) string {
 	return label
 }
 
-// cost returns the cost of reading the values of a condition, by which they are
-// ordered.
-func (p *program) cost(t compiler.Cond) int {
-	total := 0
-	for l := range compiler.Leaves(t) {
-		v := l.Value
-		switch {
-		case l.Pred.Pattern != nil:
-			total += 1000
-		case p.direct(v):
-			total += len(v.Path)
-		default:
-			total += 100 * len(v.Path)
-		}
-	}
-	return total
-}
-
-// direct reports whether a value is read by plain loads. Arguments of
-// tracepoints may be NULL, and the verifier would not let guard test for that
-// (6.13).
-func (p *program) direct(v *compiler.Value) bool {
-	if v.Base.Kept != nil && (p.kind != compiler.Fexit || p.stash != nil) {
-		return false
-	}
-	return (p.kind == compiler.Fentry || p.kind == compiler.Fexit || v.Base.Builtin == compiler.Task) && v.Direct()
-}
-
-func (p *program) leaf(l *compiler.Leaf, to outcome) {
+func (p *program) leaf(l *compiler.Leaf, to otherwise) {
 	p.step("%s", l.Pred.Text)
 	switch {
 	case l.Value.Before != nil:
@@ -171,7 +140,7 @@ func (p *program) leaf(l *compiler.Leaf, to outcome) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
 		p.ptr = rOut // it is free, and using it saves and restores one register less
-		p.readScalar(l.Value, p.direct(l.Value), l.Pred.Holds(0), to.unread)
+		p.readScalar(l.Value, p.loads.Read(l.Value), l.Pred.Holds(0), to.unread)
 		p.ptr = rBase
 	}
 	if l.Pred.Op == spec.Mask && l.Pred.Ranges == nil {
@@ -294,11 +263,11 @@ func (p *program) setOutcomes() {
 	if len(p.probe.Outcomes) == 0 {
 		return
 	}
-	p.step("outcomes of tests for the return")
+	p.step("outcomes of conditions for the return")
 	p.setWord(spFlags, 0)
 	for _, f := range p.probe.Outcomes {
 		no := p.fresh("unset")
-		p.branch(f.Cond, outcome{no: no, unread: p.noted(no)})
+		p.branch(f.Cond, otherwise{no: no, unread: p.noted(no)})
 		p.emit(
 			asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord),
 			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),

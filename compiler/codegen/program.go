@@ -19,6 +19,8 @@ type program struct {
 	number     int                 // number of the event; relative to the cookie if the kind is multi
 	fixed      bool                // whether number is absolute although the kind is multi
 	opts       options
+	loads      compiler.Loads          // values that are read by plain loads
+	order      []compiler.Cond         // conditions that the program evaluates
 	saved      map[*compiler.Value]int // stack offsets of values that conditions have read
 	free       int                     // stack offset below which the frame is free
 	buffer     int                     // stack offset of the buffer for strings; 0 if not yet allocated
@@ -49,16 +51,16 @@ type program struct {
 // newProgram begins a program for one side of a probe. Calls are counted for the
 // event ev.
 func (u *generator) newProgram(c *code, p *compiler.Probe, side compiler.Side, kind compiler.Kind, ev *compiler.EventType, opts options) *program {
-	prefix := "entry_"
+	prefix, loads, order := "entry_", p.EntryLoads, p.EntryOrder
 	if side == compiler.AtReturn {
-		prefix = "return_"
+		prefix, loads, order = "return_", p.ReturnLoads, p.ReturnOrder
 	}
 	number := ev.Number
 	if kind.Multi() {
 		number -= u.first[p]
 	}
 	prog := &program{
-		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts,
+		code: c, kind: kind, side: side, probe: p, event: ev, number: number, opts: opts, loads: loads, order: order,
 		saved: map[*compiler.Value]int{}, free: spFlags, prefix: prefix, ptr: rBase, index: u.index[p],
 		measuring: measuring{element: u.Elements[p]}, threads: &u.threads, function: u.first[p],
 		tabling: tabling{table: u.tables[p]},
@@ -111,7 +113,7 @@ func (p *program) begin() {
 func (p *program) entry(event bool, s *stash) {
 	p.keeps = s
 	p.begin()
-	p.conds(p.probe.EntryConds)
+	p.conds(p.order)
 	p.admit()
 	p.setOutcomes()
 	if event {
@@ -128,12 +130,9 @@ func (p *program) entry(event bool, s *stash) {
 func (p *program) ret(s *stash) {
 	p.stash = s
 	p.begin()
-	switch {
-	case s == nil && p.probe.Paired:
-		p.conds(slices.Concat(p.probe.EntryConds, p.probe.ReturnConds))
-	case s == nil:
-		p.conds(p.probe.ReturnConds)
-	default:
+	if s == nil {
+		p.conds(p.order)
+	} else {
 		p.frame()
 		p.dropUnfound()
 		known, kept := p.splitConds()
@@ -160,7 +159,7 @@ func (p *program) ret(s *stash) {
 // splitConds separates the conditions at return that need nothing of the entry from
 // the others: for calls that they reject, the stash is not looked up.
 func (p *program) splitConds() (known, kept []compiler.Cond) {
-	for _, t := range p.probe.ReturnConds {
+	for _, t := range p.order {
 		if needsEntry(t) {
 			kept = append(kept, t)
 		} else {

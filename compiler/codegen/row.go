@@ -49,7 +49,7 @@ func rowWord(reg asm.Register, off uint32) asm.Instruction {
 func (p *program) object() {
 	p.begin()
 	p.present()
-	p.conds(p.probe.EntryConds)
+	p.conds(p.order)
 	p.admit()
 	p.reportOrMeasure(p.event.Items)
 	p.end()

@@ -1,8 +1,6 @@
 package codegen
 
 import (
-	"slices"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -61,17 +59,12 @@ func (p *program) started() int {
 	return p.stash.start
 }
 
-// pointConds returns the conditions of the point's only side.
-func (p *program) pointConds() []compiler.Cond {
-	return slices.Concat(p.probe.EntryConds, p.probe.ReturnConds)
-}
-
 // beginSpan generates the program at the beginning: it writes an entry of the map.
 func (p *program) beginSpan() {
 	b := p.span
 	p.begin()
 	w := p.reserveWaiting()
-	p.conds(p.pointConds())
+	p.conds(p.order)
 	p.admit()
 	p.seek(w)
 	p.countMatched()
@@ -165,7 +158,7 @@ func (p *program) recordSpan() {
 // splitDuration separates the conditions that need no beginning from those on the
 // duration. The former decide whether the call ends anything.
 func (p *program) splitDuration() (early, late []compiler.Cond) {
-	for _, c := range p.pointConds() {
+	for _, c := range p.order {
 		timed := false
 		for l := range compiler.Leaves(c) {
 			timed = timed || l.Value.Uses(compiler.Duration)
@@ -195,7 +188,7 @@ func (p *program) lateConds(conds []compiler.Cond, release string) {
 	})
 	p.later(unread, func() { p.count(compiler.CounterUnreadable, filtered) })
 	for _, c := range conds {
-		p.branch(c, outcome{no: no, unread: unread})
+		p.branch(c, otherwise{no: no, unread: unread})
 	}
 }
 

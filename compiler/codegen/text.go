@@ -22,7 +22,7 @@ const (
 )
 
 // textLeaf continues if a string satisfies a predicate.
-func (p *program) textLeaf(l *compiler.Leaf, to outcome) {
+func (p *program) textLeaf(l *compiler.Leaf, to otherwise) {
 	if p.buffer == 0 {
 		p.buffer = p.room(textBuffer)
 	}
@@ -75,7 +75,7 @@ func textSize(v *compiler.Value) int {
 
 // textPointer loads the address of a string into rBase.
 func (p *program) textPointer(v *compiler.Value, unread string) {
-	p.readScalar(v, p.direct(v), false, unread)
+	p.readScalar(v, p.loads.Read(v), false, unread)
 	p.emit(asm.Mov.Reg(rBase, asm.R1))
 }
 
@@ -117,7 +117,7 @@ const rState = rOut
 
 // matchGlob continues if a string matches a glob. It follows all ways of
 // matching at once, so that the time does not depend on the pattern.
-func (p *program) matchGlob(l *compiler.Leaf, to outcome) {
+func (p *program) matchGlob(l *compiler.Leaf, to otherwise) {
 	v, glob := l.Value, l.Pred.Pattern
 	yes, no := p.fresh("match"), to.no
 	if l.Pred.Not {

@@ -308,11 +308,12 @@ func ByKprobe(p *compiler.Probe, reason string) error {
 	p.Attach = compiler.Attach{
 		Entry: compiler.Kprobe, Return: compiler.Kretprobe, Reason: reason, ReturnInstances: c.returnInstances(),
 	}
-	if p.Chain != nil || p.Stash {
-		return nil
+	if p.Chain == nil && !p.Stash && (p.Timed || p.Paired) { // a kretprobe has no arguments
+		p.Stash = true
+		if err := addOutcomes(p); err != nil {
+			return err
+		}
 	}
-	if p.Stash = p.Timed || p.Paired; !p.Stash { // a kretprobe has no arguments
-		return nil
-	}
-	return addOutcomes(p)
+	settlePrograms(p)
+	return nil
 }

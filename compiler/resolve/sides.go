@@ -118,7 +118,8 @@ func findOperands(p *compiler.Probe) {
 // mostOperands bounds [compiler.Probe.Operands]: each has a bit of a word.
 const mostOperands = 64
 
-// decide chooses how to attach and what to keep from entry until return.
+// decide chooses how to attach, what to keep from entry until return, and what the
+// programs do.
 func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts programCounts) error {
 	findOperands(p)
 	if n := len(p.Operands); n > mostOperands {
@@ -133,6 +134,16 @@ func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts 
 	}
 	attach.Joined = !ownLink(p) && counts.functions > manyFunctions && (attach.Entry.Multi() || attach.Return.Multi())
 	p.Attach = attach
+	if err := keep(p); err != nil {
+		return err
+	}
+	settlePrograms(p)
+	return nil
+}
+
+// keep decides whether a probe outside of a chain keeps something until return, and
+// which conditions at return then are outcomes.
+func keep(p *compiler.Probe) error {
 	if p.Chain != nil {
 		return nil
 	}
