@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
@@ -49,12 +51,12 @@ at a time.
 // adds it to those before.
 func shownValues(f *resolve.Following) func(option, text string) ([]*spec.Trace, error) {
 	return func(option, text string) ([]*spec.Trace, error) {
-		t, err := spec.Parse("show(" + text + ")")
+		if strings.TrimSpace(text) == "" {
+			return nil, noValue("ksnoop follow", option)
+		}
+		t, err := spec.ParseItems(text)
 		if err != nil {
 			return nil, err
-		}
-		if len(t.Items) == 0 {
-			return nil, noValue("ksnoop follow", option)
 		}
 		return append(f.Show, t), nil
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"syscall"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 )
 
 // helpVersion changes if a member of the description changes its meaning.
@@ -81,16 +84,18 @@ func optionObjects(flags []cli.Flag) []optionObject {
 
 // statuses are the exit statuses.
 var statuses = []statusObject{
-	{0, "success, also after SIGINT, SIGTERM or SIGHUP; with a command after --, its own status takes the place of 0"},
-	{1, "tracing or printing failed, an assertion of test is not ok, or a spec of check does not fit"},
-	{2, "the command line or a spec is wrong"},
+	{0, "success, also after SIGINT, SIGTERM or SIGHUP; with a command after --, its own status takes the place of 0: 128+N if signal N killed it"},
+	{exit.Failure, "tracing or printing failed, an assertion of test is not ok, or a spec of check does not fit"},
+	{exit.Usage, "the command line or a spec is wrong"},
 	{4, "test has skipped every assertion"},
 	{69, "this kernel lacks something that test needs"},
 	{77, "test is not permitted"},
 	{124, "the command of test took too long"},
-	{126, "the command after -- cannot be executed"},
-	{127, "the command after -- is not there"},
-	{141, "the reader of standard output went away"},
+	{exit.NotExecutable, "the command after -- cannot be executed"},
+	{exit.NotFound, "the command after -- is not there"},
+	{exit.Signal + int(syscall.SIGINT), "SIGINT arrived before everything was attached: nothing was traced"},
+	{exit.Pipe, "the reader of standard output went away"},
+	{exit.Signal + int(syscall.SIGTERM), "SIGTERM arrived before everything was attached: nothing was traced"},
 }
 
 // languageTerm is a word or a form of the language, with its meaning.

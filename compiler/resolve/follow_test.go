@@ -161,7 +161,7 @@ func TestFollowRefuses(t *testing.T) {
 			require.NoError(t, err)
 			var f Following
 			if tc.show != "" {
-				show, err := spec.Parse("show(" + tc.show + ")")
+				show, err := spec.ParseItems(tc.show)
 				require.NoError(t, err)
 				f.Show = append(f.Show, show)
 			}

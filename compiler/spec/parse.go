@@ -43,6 +43,7 @@ type parser struct {
 	open   int   // number of open parentheses around conditions
 	part   bool  // other text may follow the spec
 	values bool  // there is no function and no call, see ParseValues
+	bare   bool  // the items are not in parentheses
 
 	operators int  // between values, so far
 	grouped   bool // the latest predicate is one in parentheses

@@ -34,6 +34,8 @@ func (p *parser) badOp() error {
 	switch op, typo := typos[p.tok.text]; {
 	case p.tok.text == "=" && p.last != nil && isGlobal(p.last.Value):
 		return err.WithHint(keyFirst)
+	case p.bare && p.tok.arrow():
+		return p.badAfterValue()
 	case p.tok.text == "=" && tilde:
 		return err.WithHint("a string is matched with '~'")
 	case p.tok.not() && tilde:

@@ -40,9 +40,13 @@ func (p *parser) noValue() error {
 		return Errorf(p.text, t.at, "a value is missing after '*'")
 	case p.cond:
 		return Errorf(p.text, t.at, "a condition is missing after %s", p.prev)
+	case t.kind == end && p.bare && p.prev.kind == end:
+		return Errorf(p.text, t.at, "a value is missing")
+	case t.kind == end && p.bare:
+		return Errorf(p.text, t.at, "a value is missing after %s", p.prev)
 	case t.kind == end:
 		return p.unclosed()
-	case !p.prev.is(",") && (!p.prev.is("(") || p.depth > 0):
+	case p.prev.kind != end && !p.prev.is(",") && (!p.prev.is("(") || p.depth > 0):
 		return Errorf(p.text, t.at, "a value is missing after %s", p.prev)
 	case t.is(","):
 		return Errorf(p.text, t.at, "a value is missing before ','").WithHint("leave out the ','")

@@ -12,13 +12,27 @@ func ParseValues(text string) (*Trace, error) {
 	if len(text) > longest {
 		return nil, Errorf(text[:longest], Span{longest, longest}, "the values have %d bytes, the limit is %d", len(text), longest)
 	}
-	p := &parser{lexer: lexer{text: text}, values: true}
-	t := &Trace{Text: text, Values: true}
+	p := &parser{lexer: lexer{text: text}, values: true, bare: true}
+	return p.bareItems(&Trace{Text: text, Values: true}, p.ofNoCall)
+}
+
+// ParseItems parses a list of items as it is in the parentheses of a spec. The trace has
+// no function. The error is always an [*Error].
+func ParseItems(text string) (*Trace, error) {
+	if len(text) > longest {
+		return nil, Errorf(text[:longest], Span{longest, longest}, "the values have %d bytes, the limit is %d", len(text), longest)
+	}
+	p := &parser{lexer: lexer{text: text}, bare: true}
+	return p.bareItems(&Trace{Text: text}, p.listed)
+}
+
+// bareItems adds the items of a list without parentheses, each of which one parses, to t.
+func (p *parser) bareItems(t *Trace, one func() (*Item, error)) (*Trace, error) {
 	for {
 		if err := p.advance(); err != nil {
 			return nil, err
 		}
-		item, err := p.ofNoCall()
+		item, err := one()
 		if err != nil {
 			return nil, err
 		}
@@ -108,6 +122,8 @@ func (p *parser) badAfterValue() error {
 			WithHint("put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER")
 	case t.word("if"):
 		return Errorf(p.text, t.at, "a condition, where values are shown").WithHint("leave it out")
+	case t.arrow():
+		return Errorf(p.text, t.at, "a span joins two calls, and these are values").WithHint("ksnoop trace shows spans: A => B on KEY")
 	case t.is(")"):
 		return Errorf(p.text, t.at, "')' without '('")
 	case t.is("("):

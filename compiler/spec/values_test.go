@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,9 @@ func TestRefuseValues(t *testing.T) {
 		{"@a,", "a value is missing\n  @a,\n     ^\n  such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600"},
 		{"@a == 5", "a comparison, where values are shown\n  @a == 5\n     ^^\n  leave it out"},
 		{"@a if @b", "a condition, where values are shown\n  @a if @b\n     ^^\n  leave it out"},
+		{",@a", "a value is missing before ','\n  ,@a\n  ^\n  leave out the ','"},
+		{"1 +", "a value is missing after '+'\n  1 +\n     ^"},
+		{"@a => @b", "a span joins two calls, and these are values\n  @a => @b\n     ^^\n  ksnoop trace shows spans: A => B on KEY"},
 		{"@a)", "')' without '('\n  @a)\n    ^"},
 		{"return", "'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls"},
 		{"after(@a)", "'after(@a)' is of a call, and values are read without one\n  after(@a)\n  ^^^^^^^^^\n  ksnoop trace shows calls"},
@@ -52,20 +56,46 @@ func TestRefuseValues(t *testing.T) {
 	}
 }
 
+// TestParseItems covers items without the parentheses of a list, whose errors show the
+// text as it was given.
+func TestParseItems(t *testing.T) {
+	for _, text := range []string{"skb->len", "skb->len:x, (skb->mark & 7), $comm", "return, after(skb->len), count > 5"} {
+		trace, err := ParseItems(text)
+		require.NoError(t, err, text)
+		require.Equal(t, text, trace.listText())
+	}
+	for _, tc := range []struct{ text, want string }{
+		{"", "a value is missing"},
+		{"skb->len,", "a value is missing after ','\n  skb->len,\n           ^"},
+		{"count) if (count > 5", "')' without '('\n  count) if (count > 5\n       ^"},
+		{"a if b", "a condition, where values are shown\n  a if b\n    ^^\n  leave it out"},
+		{"a(b", "expected ',' or the end, not '('\n  a(b\n   ^\n  ksnoop trace shows calls"},
+		{"a => b", "a span joins two calls, and these are values\n  a => b\n    ^^\n  ksnoop trace shows spans: A => B on KEY"},
+	} {
+		_, err := ParseItems(tc.text)
+		require.Error(t, err, tc.text)
+		require.Equal(t, tc.want, err.Error())
+	}
+	_, err := ParseItems(strings.Repeat("a,", longest))
+	require.ErrorContains(t, err, "the limit is")
+}
+
 // FuzzParseValues checks that the error for refused text is an [*Error], and that
-// accepted text prints as values that print the same again.
+// accepted text prints as values, and as items, that print the same again.
 func FuzzParseValues(f *testing.F) {
 	for _, text := range []string{"@a, (u64[3])@b:x", "*(struct a **)(0x10 + 8)", "((u8 *)0x1)[0..9]", "$task->a.b[1] & 3", "(a[3])*b", "(a)5", "iter:a", "return", "1..2"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		trace, err := ParseValues(text)
-		if err != nil {
-			require.IsType(t, &Error{}, err)
-			return
+		for _, parse := range []func(string) (*Trace, error){ParseValues, ParseItems} {
+			trace, err := parse(text)
+			if err != nil {
+				require.IsType(t, &Error{}, err)
+				continue
+			}
+			again, err := parse(trace.listText())
+			require.NoError(t, err, trace.listText())
+			require.Equal(t, trace.listText(), again.listText())
 		}
-		again, err := ParseValues(trace.String())
-		require.NoError(t, err, trace.String())
-		require.Equal(t, trace.String(), again.String())
 	})
 }

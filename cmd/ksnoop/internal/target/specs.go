@@ -229,6 +229,8 @@ func ReadSpecs(name string, stdin io.Reader) (string, error) {
 	switch {
 	case name == "-" && stdin == nil:
 		return "", exit.Usagef("--file - is given twice, and standard input can be read once")
+	case name == "":
+		return "", exit.Usagef("the name of the probe file is empty: as in ksnoop test tcp.probes")
 	case name != "-":
 		f, err := os.Open(name)
 		if err != nil {
