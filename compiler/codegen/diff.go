@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -49,7 +48,8 @@ func (u *generator) checkDiffs() error {
 	for _, s := range u.stashes {
 		for _, room := range s.diffs {
 			if room.number+8 > compiler.MaxStore {
-				return fmt.Errorf("the values of %s to compare take %d bytes, more than %d: capture less of each", s.event.Probe.Func.Name, s.run, compiler.MaxStore)
+				return refuse(s.event.Probe.Trace, "the values of %s to compare take %d bytes, more than %d", s.event.Probe.Func.Name, s.run, compiler.MaxStore).
+					WithHint("capture less of each")
 			}
 		}
 	}

@@ -1,11 +1,10 @@
 package codegen
 
 import (
-	"fmt"
-
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // extras are the optional parts of a record.
@@ -118,20 +117,29 @@ func pathSlot(maxBytes int) compiler.Slot {
 	return compiler.Slot{Cap: n, Full: n}
 }
 
+// refuse returns an error about the spec of a trace.
+func refuse(t *spec.Trace, format string, args ...any) *spec.Error {
+	err := spec.Errorf(t.Text, t.Func.At, format, args...)
+	err.From = t.From
+	return err
+}
+
 // checkSize returns an error if the ring buffer, or a store, cannot hold the record of
 // an event.
 func checkSize(ev *compiler.EventType, ring uint32) error {
-	name, l := ev.Probe.Func.Name, ev.Layout
+	t, name, l := ev.Probe.Trace, ev.Probe.Func.Name, ev.Layout
 	switch {
 	case ev.Probe.Measure != compiler.NoMeasure:
 	case ev.Kind == compiler.RowEvent && l.Size > compiler.MostRow:
-		return fmt.Errorf("a row of iter:%s takes up to %d bytes, and the kernel passes on %d: record less, or lower --max-bytes", name, l.Size, compiler.MostRow)
+		return refuse(t, "a row of iter:%s takes up to %d bytes, and the kernel passes on %d", name, l.Size, compiler.MostRow).
+			WithHint("record less, or lower --max-bytes")
 	case ev.Kind != compiler.RowEvent && l.Size+8 > int(ring):
-		return fmt.Errorf("a record of %s takes %d bytes, more than the ring buffer of %d: record less, or make it larger", name, l.Size, ring)
+		return refuse(t, "a record of %s takes %d bytes, more than the ring buffer of %d", name, l.Size, ring).
+			WithHint("record less, or make it larger with --pages")
 	}
 	for _, s := range l.Slots {
 		if s.Off+8 > compiler.MaxStore {
-			return fmt.Errorf("%s has %d values, more than fit in one record: name fewer", name, len(ev.Items))
+			return refuse(t, "%s has %d values, more than fit in one record", name, len(ev.Items)).WithHint("name fewer")
 		}
 	}
 	return nil

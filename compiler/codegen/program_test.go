@@ -262,7 +262,7 @@ func TestRecordLimits(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)
 	p := mustResolve(t, target, "huge(big)")
 	_, err := Compile([]*compiler.Probe{p}, compiler.Options{RingBytes: 4096})
-	require.EqualError(t, err, "a record of huge takes 4160 bytes, more than the ring buffer of 4096: record less, or make it larger")
+	require.EqualError(t, err, "a record of huge takes 4160 bytes, more than the ring buffer of 4096\n  huge(big)\n  ^^^^\n  record less, or make it larger with --pages")
 }
 
 // requireNoCalls checks that no call is kept.

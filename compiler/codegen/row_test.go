@@ -178,5 +178,5 @@ func TestRowTables(t *testing.T) {
 func TestRowTooLarge(t *testing.T) {
 	p := mustResolve(t, compilertest.NewTarget(t, compilertest.WithTrampoline), "iter:ksym(ksym->alias)")
 	_, err := generate([]*compiler.Probe{p}, compiler.Options{MaxBytes: 1 << 15})
-	require.ErrorContains(t, err, "a row of iter:ksym takes up to 32840 bytes, and the kernel passes on 32759: record less, or lower --max-bytes")
+	require.ErrorContains(t, err, "a row of iter:ksym takes up to 32840 bytes, and the kernel passes on 32759\n")
 }

@@ -104,10 +104,11 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 		m.Type, m.KeySize, m.MaxEntries = ebpf.Array, 4, 1
 	}
 	if l.Size+l.KeySize > mostElement {
-		return fmt.Errorf("a row of the table would take %d bytes, and %d is the limit: count with fewer buckets", l.Size+l.KeySize, mostElement)
+		return refuse(l.Asked, "a row of the table would take %d bytes, and %d is the limit", l.Size+l.KeySize, mostElement).WithHint("count with fewer buckets")
 	}
 	if size := (l.Size + l.KeySize) * int(m.MaxEntries); size > mostTable {
-		return fmt.Errorf("a table of %d keys would take %d MiB, and %d is the limit: count fewer keys, or with fewer buckets", keys, size>>20, mostTable>>20)
+		return refuse(l.Asked, "a table of %d keys would take %d MiB, and %d is the limit", keys, size>>20, mostTable>>20).
+			WithHint("count fewer keys with --keys, or with fewer buckets")
 	}
 	u.Collection.Maps[l.Map] = m
 	u.addZeroes(l.Size)
