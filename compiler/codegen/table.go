@@ -234,7 +234,7 @@ func (p *program) keepStacks(full string) {
 // keyPart stores a part of the key in room bytes of the stack. Calls with the same
 // value must have the same bytes.
 func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) {
-	_, fault, kept := p.keptAt(v)
+	_, _, kept := p.keptAt(v)
 	switch {
 	case v.Base.Builtin == compiler.KernelStack && kept:
 		p.begunStackNumber(v, at, full)
@@ -251,6 +251,12 @@ func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) 
 	for i := 0; i < room; i += 8 {
 		p.emit(asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
 	}
+	p.bytesOfKey(v, at, room, unread)
+}
+
+// bytesOfKey reads a part of the key that is bytes, where zeroes are.
+func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
+	_, fault, kept := p.keptAt(v)
 	size, _ := btf.Sizeof(v.Type)
 	text := v.Text != compiler.NoText || v.Base.Builtin == compiler.NoBuiltin && v.IsText()
 	read := size
