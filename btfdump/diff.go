@@ -50,7 +50,7 @@ func (d *differ) same(at, size int) bool {
 	return at >= end || bytes.Equal(d.before[at:end], d.after[at:end])
 }
 
-// value compares what is at an offset.
+// value compares the values at an offset.
 func (d *differ) value(t btf.Type, name string, at, depth int) {
 	size, err := btf.Sizeof(t)
 	d.budget--

@@ -118,7 +118,7 @@ func (l *libbpf) nanoseconds(t testing.TB, typ btf.Type, o Options, data []byte,
 }
 
 var (
-	// nullPointer is what glibc prints for NULL with %p, which libbpf uses for
+	// nullPointer matches NULL as glibc prints it with %p, which libbpf uses for
 	// aligned pointers.
 	nullPointer = regexp.MustCompile(`\(nil\)`)
 	// unnamedEnum matches an enum without a name, after which libbpf prints a

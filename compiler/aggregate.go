@@ -17,7 +17,7 @@ type Aggregate struct {
 	Low, High, Step uint64
 }
 
-// AggregateKind is what an aggregate says about the calls.
+// AggregateKind selects the statistic that an aggregate computes.
 type AggregateKind uint8
 
 // The kinds of aggregates.

@@ -88,7 +88,7 @@ type Predicate struct {
 	// Ranges are the ranges of which a number must be in one, or in none if Not
 	// is set. If nil, the number is compared with Const.
 	Ranges []Range
-	// Pattern is what a string is compared with, for [spec.Eq], [spec.Ne] and
+	// Pattern is the pattern to compare a string with, for [spec.Eq], [spec.Ne] and
 	// [spec.Glob]. It is nil for numbers.
 	Pattern *Pattern
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Follow is what a probe does with the objects that are followed.
+// Follow describes what a probe does with the objects that are followed.
 type Follow struct {
 	Role   Role
 	Object *Value // the pointer to the object; of [Frees], to what is freed
@@ -20,7 +20,7 @@ type Follow struct {
 	Type   btf.Type // the record that is followed
 }
 
-// Role is what the calls of a probe mean to the objects that are followed.
+// Role is the part of a probe's calls in the life of objects that are followed.
 type Role uint8
 
 // The roles.

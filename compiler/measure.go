@@ -1,9 +1,9 @@
 package compiler
 
-// Measure is what a probe's programs aggregate over matching calls instead of
-// writing records. The result is in maps of the programs, one part for each
-// CPU, and is complete even if the ring buffer overflows. A measured probe has
-// one [EventType], for which no record is written. Its calls are counted as with
+// Measure selects the statistics of matching calls that a probe's programs
+// aggregate instead of writing records. The result is in maps of the programs, one
+// part for each CPU, and is complete even if the ring buffer overflows. A measured
+// probe has one [EventType], for which no record is written. Its calls are counted as with
 // [Options].CountCalls, except for those of processes that are not traced, which are
 // not counted at all.
 //
@@ -53,7 +53,7 @@ type FirstCall struct {
 	Read  uint64 // 1 if there is a value and it could be read
 }
 
-// Samples is what each CPU stores of values besides their histograms.
+// Samples holds a CPU's sums and extremes of values, besides their histograms.
 type Samples struct {
 	// Low and High are the sums of the lower and of the upper halves of the
 	// values. The upper halves have the sign.
@@ -70,7 +70,7 @@ type Extremes struct {
 	Most, NotLeast uint64
 }
 
-// ChangeCounts is what each CPU counts of matching calls. A call counts as
+// ChangeCounts holds a CPU's counts of matching calls. A call counts as
 // unread if the item could not be read at entry or at return.
 type ChangeCounts struct{ Changed, Unchanged, Unread uint64 }
 

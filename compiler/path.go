@@ -28,7 +28,7 @@ const (
 	PathGone   = 5 // u8: 1 if the file no longer has a name
 	PathIno    = 8 // u64: number of the inode, for [PathNameless]
 	PathNames  = 16
-	// PathName is where the name of a [PathNameless] file is. The name of its
+	// PathName is the offset of the name of a [PathNameless] file. The name of its
 	// file system is at PathNames.
 	PathName = PathNames + 64
 )

@@ -65,7 +65,7 @@ type Probe struct {
 	Features Features // of the target
 	Stacks   *Stacks  // of the target
 	Comm     int      // offset of the thread's name in struct task_struct; 0 if it cannot be loaded
-	// Measure is what is aggregated over calls instead of writing records.
+	// Measure selects the statistics of calls that replace records.
 	Measure Measure
 	// Measured is the value that is measured: the number for [Values], the item
 	// to compare for [Changes].

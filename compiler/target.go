@@ -103,7 +103,7 @@ type Features struct {
 	PreemptCount PreemptCount
 }
 
-// PreemptCount is where a kernel keeps the word that counts, on each CPU, the
+// PreemptCount locates the word in which a kernel counts, on each CPU, the
 // interrupts and softirqs that it is in (include/linux/preempt.h). The zero value means
 // that this is not known.
 type PreemptCount struct {

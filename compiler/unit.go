@@ -110,7 +110,7 @@ type Place struct {
 	Addr uint64
 	// Offset is the distance from that place in bytes, for kprobes.
 	Offset uint64
-	// Cookie is what bpf_get_attach_cookie returns in the program, for
+	// Cookie is the number that bpf_get_attach_cookie returns in the program, for
 	// [Kind.Multi] kinds.
 	Cookie uint64
 	// Jump is the index of the place's program in [Attachment].Jumps.

@@ -133,7 +133,7 @@ type Access struct {
 	Pointer bool
 }
 
-// InWords reports whether the value is what the base's words hold.
+// InWords reports whether the base's words hold the value.
 func (v *Value) InWords() bool { return len(v.Path) == 0 && v.Base.Param != nil }
 
 // IsText reports whether the value is shown as a string.

@@ -24,7 +24,7 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
-// actionDir is where the GitHub action is.
+// actionDir is the directory of the GitHub action.
 const actionDir = "../.github/actions/ksnoop"
 
 // An action is a composite GitHub action.
@@ -61,7 +61,7 @@ var (
 	outputOf = regexp.MustCompile(`^\$\{\{ steps\.run\.outputs\.([a-z]+) \}\}$`)
 )
 
-// A ghJob is what a runner knows of a job: its directories, its PATH, and the outputs of the last step.
+// A ghJob is a job as a runner sees it: its directories, its PATH, and the outputs of the last step.
 type ghJob struct {
 	dir, temp, path string
 	env             []string

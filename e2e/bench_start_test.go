@@ -25,7 +25,7 @@ const (
 	bpftraceFunctions = 25 // it accepts more, but takes minutes to compile them
 )
 
-// A startToll is what a tracer costs from its exec on.
+// A startToll holds the costs of a tracer from its exec on.
 type startToll struct {
 	attached, event float64 // instructions of the machine until all is attached, and until it shows a call
 	process         float64 // instructions of the process until all is attached

@@ -36,7 +36,7 @@ func eventsOf(functions []string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(` + strings.Join(functions, "|") + `)[( ]`)
 }
 
-// A toll is what a tracer costs, in instructions.
+// A toll holds the costs of a tracer, in instructions.
 type toll struct {
 	kernel float64 // added to a call
 	user   float64 // for each event, by the tracer's process

@@ -107,7 +107,7 @@ func testsAtLength(t *testing.T) (all []testAtLength) {
 	return all
 }
 
-// A selection is what flags of go test select.
+// A selection holds the tests that flags of go test select.
 type selection struct {
 	run, skip []*regexp.Regexp // a pattern for each level
 	shares    []int

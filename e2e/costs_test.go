@@ -90,7 +90,7 @@ type cost struct {
 	// fcntl is set if do_fcntl is traced instead of vfs_read: it gets a file as its
 	// fourth argument.
 	fcntl bool
-	// measure is what the programs measure instead of writing records. With
+	// measure selects the statistics that replace records. With
 	// counted they also count the calls.
 	measure compiler.Measure
 	counted bool

@@ -108,7 +108,7 @@ func killTracer(t *testing.T, attach compiler.Kind) {
 	_ = cmd.Wait() // it was killed, so Wait fails
 }
 
-// A footprint is what this process holds. heap and resident are in bytes.
+// A footprint counts the resources of this process. heap and resident are in bytes.
 type footprint struct{ heap, resident, files, goroutines int }
 
 func held(t *testing.T) footprint {

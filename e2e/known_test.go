@@ -66,7 +66,7 @@ var knownMembers = [...]string{
 	"part.id", "part.half[0]", "part.half[1]", "name",
 }
 
-// A knownCopy is what the module notes of a call: struct copy. Pairs are before and after.
+// A knownCopy is the module's note of a call: struct copy. Pairs are before and after.
 type knownCopy struct {
 	Returned uint64
 	Result   int64

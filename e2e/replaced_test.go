@@ -27,7 +27,7 @@ type replacedCall struct {
 	each int
 }
 
-// erestartsys is what a call returns to the kernel that a signal has interrupted.
+// erestartsys is the result, inside the kernel, of a call that a signal has interrupted.
 const erestartsys = 512
 
 var replacedCalls = []replacedCall{

@@ -121,7 +121,7 @@ const soakNoise = 1024
 // A soaker is a ksnoop whose events are discarded.
 type soaker struct {
 	cmd *exec.Cmd
-	// events is what it prints. It is a file in memory and no pipe: all reads of the
+	// events has its output. It is a file in memory and no pipe: all reads of the
 	// system are traced, and those of a pipe would make more events, without end.
 	events *os.File
 	stderr bytes.Buffer

@@ -173,7 +173,7 @@ func testIdle(t *testing.T) {
 	}
 }
 
-// A startCost is what a start takes, in millions of instructions.
+// A startCost holds the costs of a start, in millions of instructions.
 type startCost struct {
 	process, attached float64 // those of the process, and those of the machine, until all is attached
 	ended             float64 // those of the machine from SIGINT until the process has ended

@@ -23,7 +23,7 @@ type badPointer struct {
 	addr uintptr
 }
 
-// userMemory is what calls of poll get as memory of the process. The kernel
+// userMemory is the memory of the process that calls of poll get. The kernel
 // writes revents there. So it is not a variable of a function, whose place on the
 // stack belongs to others later.
 var userMemory unix.PollFd

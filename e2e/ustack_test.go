@@ -194,7 +194,7 @@ func requireInOrder(t *testing.T, names []string, want ...string) {
 	}
 }
 
-// goProgram is what a test knows of a Go program from its file.
+// goProgram holds the parts of a Go program's file that a test needs.
 type goProgram struct {
 	id       string
 	segments []*elf.Prog

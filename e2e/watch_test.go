@@ -271,7 +271,7 @@ func receiveNothing(t *testing.T, fd int) {
 	require.ErrorIs(t, err, unix.EAGAIN)
 }
 
-// bufferOf is what is watched of a socket: the bytes that wait to be received.
+// bufferOf returns the spec to watch of a socket the bytes that wait to be received.
 func bufferOf() string {
 	return fmt.Sprintf("udp_recvmsg(sk->sk_backlog.rmem_alloc.counter) if $pid == %d", os.Getpid())
 }

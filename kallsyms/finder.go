@@ -24,7 +24,7 @@ func (t *Table) Finder() (Finder, error) {
 	return t, nil
 }
 
-// A Place is where an address is in a symbol.
+// A Place is the position of an address in a symbol.
 type Place struct {
 	Symbol Symbol // without a type
 	Offset uint64

@@ -46,7 +46,7 @@ type Begin struct {
 // Value is the value of an item in an event.
 type Value struct {
 	*compiler.Value
-	// Addr is the pointer if the value is what a pointer points to. With a
+	// Addr is the pointer if the value was read through a pointer. With a
 	// ValueFault it is the pointer whose memory could not be read.
 	Addr uint64
 	// Data holds the bytes of the value, or of what the pointer points to. A

@@ -51,7 +51,7 @@ const mostKnown = 1 << 14
 // Lookup returns the symbols of a traced function.
 func (f *finder) Lookup(name string) []kallsyms.Symbol { return f.kernel.targeted.Lookup(name) }
 
-// At returns what is at an address.
+// At returns the symbol that contains an address, and the offset in it.
 func (f *finder) At(addr uint64) (s kallsyms.Symbol, offset uint64, ok bool) {
 	p := f.find(addr)
 	return p.Symbol, p.Offset, p.ok
@@ -78,7 +78,7 @@ func (f *finder) find(addr uint64) foundPlace {
 // 56.
 const placeRoom = 1024
 
-// placeAsker asks what is at an address.
+// placeAsker asks for the symbol at an address.
 type placeAsker struct{ *asker }
 
 // newPlaceAsker returns nil if the kernel does not permit it.

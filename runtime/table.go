@@ -8,7 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// Table is what was counted of the calls of a spec with aggregates: a row for each
+// Table holds the counts of the calls of a spec with aggregates: a row for each
 // key. All numbers of a row are of the same calls.
 type Table struct {
 	Label string // function, tracepoint or glob, as in the spec; both points of a span
@@ -29,7 +29,7 @@ type Table struct {
 	Unread uint64
 }
 
-// Row is what was counted of the calls with one key.
+// Row holds the counts of the calls with one key.
 type Row struct {
 	Func  string  // name of the function, if the table is ByFunction
 	Key   []Value // a value for each of Table.Key

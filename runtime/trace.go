@@ -58,7 +58,7 @@ type Result struct {
 
 // Trace traces functions of the running kernel, and calls show with each event
 // until ctx is done, which is no error, or show returns an error. The event is
-// valid during the call only. A spec is what the ksnoop command takes: docs/spec.md
+// valid during the call only. Specs are those of the ksnoop command: docs/spec.md
 // describes the language, docs/kprobe-events.md that of kprobe_events lines.
 //
 // It needs CAP_BPF and CAP_PERFMON. If a spec is wrong, the error is a

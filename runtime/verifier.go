@@ -79,7 +79,7 @@ func (e *LoadError) Reason() string {
 	return e.Err.Error()
 }
 
-// deniedError is what the process lacks to load programs.
+// deniedError reports the privileges that the process lacks to load programs.
 type deniedError string
 
 func (e deniedError) Error() string { return "the kernel does not permit it: " + string(e) }

@@ -38,7 +38,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// numbersOf returns the rows of tables that have so many numbers after a beginning.
+// numbersOf returns the last columns of the table rows that have a beginning.
 func numbersOf(t *testing.T, page, beginning string, columns int) (rows [][]float64) {
 	row := regexp.MustCompile(`(?m)^` + beginning + strings.Repeat(`\| [\d.,]+ `, columns) + `\|$`)
 	for _, text := range row.FindAllString(page, -1) {

@@ -15,7 +15,7 @@ import (
 // where the kernel asks for them.
 type privileges struct {
 	mu   sync.Mutex
-	kept [2]unix.CapUserData // Permitted is what may be in force
+	kept [2]unix.CapUserData // Permitted has those that may be in force
 	read bool                // whether reading takes them, too
 	all  bool                // nothing was given up
 }

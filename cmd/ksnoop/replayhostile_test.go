@@ -39,7 +39,7 @@ var (
 	decompressor, _ = zstd.NewReader(nil)
 )
 
-// A blockContent is what a block has: entries, and the words of their records.
+// A blockContent holds the entries of a block, and the words of their records.
 type blockContent struct{ entries, words []byte }
 
 func (c blockContent) clone() blockContent {
@@ -270,7 +270,7 @@ func requireCommands(t *testing.T, content []byte, n int) {
 	}
 }
 
-// accident is what no message has.
+// accident matches the text of a crash, which no message has.
 const accident = "panic|runtime error|goroutine|nil pointer|out of range"
 
 // mutate changes a byte or two in place.

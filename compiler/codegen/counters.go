@@ -39,7 +39,7 @@ func countEvents(probes []*compiler.Probe) (n int) {
 	return n
 }
 
-// slotsOf returns the number of slots for so many CPUs: a power of two, so that a mask
+// slotsOf returns the number of slots for a number of CPUs: a power of two, so that a mask
 // keeps the number of a CPU below it.
 func slotsOf(cpus int) int { return 1 << bits.Len(uint(max(cpus, 1)-1)) }
 

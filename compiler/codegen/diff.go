@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// diffRoom is where a stash has a value that is read again at return: whether it
+// diffRoom locates a value in the stash that is read again at return: whether it
 // differs, its number or the address that could not be read, and the bytes of a
 // record or an array.
 type diffRoom struct {

@@ -242,7 +242,7 @@ func failingWatch(r *rig, _ uint64) {
 	}
 }
 
-// A recorded is what a machine has recorded and counted.
+// A recorded holds the records and the counts of a machine.
 type recorded struct {
 	records [][]string // the function, the kind of event, and the values
 	told    uint64     // how often the programs counted that something is missing

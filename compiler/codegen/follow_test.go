@@ -42,7 +42,7 @@ func newObjectsTarget(t testing.TB, f compiler.Features) *compiler.Target {
 		fn("vfs_fsync", compilertest.Int, param("file", ptr(file))),
 		fn("__fput", void, param("file", ptr(file))))
 	text := compilertest.Symbols
-	for i := range 10 { // so many that links are joined
+	for i := range 10 { // more than ten, so that links are joined
 		name := fmt.Sprintf("late%d", i)
 		more = append(more, fn(name, void, param("a", compilertest.Int), param("b", compilertest.Int), param("c", compilertest.Int), param("buf", ptr(compilertest.Buf))))
 		text += fmt.Sprintf("ffffffff810040%x0 T %s\n", i, name)

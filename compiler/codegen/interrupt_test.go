@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
 
-// preemptWord is where the CPU of a machine counts interrupts.
+// preemptWord is the address at which the CPU of a machine counts interrupts.
 const preemptWord = 0xffff_8888_0000_1000
 
 // Where the kernels of both architectures count interrupts.

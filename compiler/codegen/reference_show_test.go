@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// shown is what a record contains of an item.
+// shown holds the parts of an item in a record.
 type shown struct {
 	fault  compiler.Fault
 	number bool   // whether head is set

@@ -19,7 +19,7 @@ type reference struct {
 	all   []*spec.Item // items of a spec without a list
 	shown []*spec.Item // the items that are recorded
 	max   int          // largest number of bytes of a value
-	// measure is what is aggregated over calls.
+	// measure selects the statistics of calls.
 	measure compiler.Measure
 	table   tableOf // of compiler.Tables
 	call    *referenceCall

@@ -50,8 +50,8 @@ func peek(at uint32) asm.Instructions {
 }
 
 // readWatched reads the watched memory and leaves the value, and the one before it,
-// in the stack frame. The memory alone has only one of them: the other one is what the
-// program has seen last. That is kept before anything rejects the write.
+// in the stack frame. The memory has only one of them; the other is the value that
+// the program saw last, which is kept before anything rejects the write.
 func (p *program) readWatched() {
 	w := p.probe.Watch
 	p.step("the bytes of %s", p.probe.Func.Name)

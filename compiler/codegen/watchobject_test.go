@@ -201,7 +201,7 @@ func TestWatchObjectReused(t *testing.T) {
 	})
 }
 
-// The object is what the last pointer on the way to the member points to.
+// The object is the target of the last pointer on the way to the member.
 func TestWatchObjectOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"send(buf->err)":                   "buf",

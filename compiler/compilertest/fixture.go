@@ -104,7 +104,7 @@ func TaskStruct() *btf.Struct {
 	return task
 }
 
-// iterMeta is what the programs of iterators are told about the iteration.
+// iterMeta is the structure that describes an iteration to the programs of iterators.
 var iterMeta = &btf.Struct{Name: "bpf_iter_meta", Size: 24, Members: []btf.Member{
 	{Name: "seq", Type: Ptr(&btf.Struct{Name: "seq_file"})}, {Name: "session_id", Type: Ulong, Offset: 64}, {Name: "seq_num", Type: Ulong, Offset: 128},
 }}

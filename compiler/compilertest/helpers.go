@@ -23,7 +23,7 @@ type HelperError struct {
 	Zeroes bool
 }
 
-// A HelperPlace is where a program runs in which a helper fails.
+// A HelperPlace is the context of a program in which a helper fails.
 type HelperPlace int
 
 const (

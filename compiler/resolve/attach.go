@@ -141,8 +141,8 @@ func (c *attachChoice) probe(why string) (compiler.Attach, error) {
 // returnInstances returns the number of concurrent calls that a kretprobe asks
 // for: the number in the line, or else that of [compiler.Features].
 func (c *attachChoice) returnInstances() int {
-	if probe := c.Trace.Line; probe != nil && probe.MaxActive > 0 {
-		return probe.MaxActive
+	if line := c.Trace.Line; line != nil && line.MaxActive > 0 {
+		return line.MaxActive
 	}
 	return c.ReturnInstances
 }

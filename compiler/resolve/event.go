@@ -62,8 +62,8 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 // know it at no cost, so it is added to lines that ask for a kretprobe, if one
 // can be created.
 func (b *builder) addsCaller(values []*compiler.Value, w Wishes) bool {
-	probe, f := b.trace.Line, b.target.Features
-	return probe.Return && probe.Kind != spec.Fprobe && (w.Attach == "" || w.Attach == compiler.Kprobe) &&
+	line, f := b.trace.Line, b.target.Features
+	return line.Return && line.Kind != spec.Fprobe && (w.Attach == "" || w.Attach == compiler.Kprobe) &&
 		f.NoKprobe == "" && b.returnsKnown() &&
 		!slices.ContainsFunc(values, func(v *compiler.Value) bool { return v.Base.Caller })
 }
@@ -92,10 +92,10 @@ func named(trace *spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 		return nil, spec.Errorf(trace.Text, trace.Func.At, "the return of a function has no offset, and this is %s+%d", symbol.Name, offset).
 			WithHint("write %#x", addr-offset)
 	}
-	probe := *trace.Line
-	probe.Offset = offset
+	line := *trace.Line
+	line.Offset = offset
 	at := *trace
-	at.Line = &probe
+	at.Line = &line
 	at.Func.Name, at.Module.Name = symbol.Name, symbol.Module
 	return &at, nil
 }

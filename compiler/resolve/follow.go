@@ -12,7 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Following is what is asked for of objects that are followed, besides the spec that
+// Following holds the user's options for following objects, besides the spec that
 // chooses them.
 type Following struct {
 	In      []string      // globs of the functions, as GLOB or MODULE:GLOB; nil for all

@@ -109,7 +109,7 @@ func (b *binder) positiveErrno(item *spec.Item, v *compiler.Value) error {
 	return err.WithMeant("-%s", c.Str)
 }
 
-// isResult reports whether a value is what the function returns, or the argument ret of
+// isResult reports whether a value is the function's result, or the argument ret of
 // a tracepoint, perhaps with something added or subtracted.
 func (b *binder) isResult(v *compiler.Value) bool {
 	if of := v.Base.Of; of != nil {

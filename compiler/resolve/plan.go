@@ -8,7 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// Wishes is what a user asks for in addition to the specs.
+// Wishes holds the user's options other than the specs.
 type Wishes struct {
 	Attach  compiler.Kind // kind to attach with, named by its entry side; "" for the best
 	Chain   bool          // whether the traces are a call chain, outermost first

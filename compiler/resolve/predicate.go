@@ -160,7 +160,7 @@ func (b *binder) mask(item *spec.Item, v *compiler.Value, c spec.Constant) (*com
 	return pred, nil
 }
 
-// verdict is what is known of a comparison before any call.
+// verdict tells whether a comparison holds at all calls, at none, or at some.
 type verdict int
 
 const (

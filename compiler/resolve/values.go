@@ -43,7 +43,7 @@ func (b *binder) castNumber(e *spec.Cast) (operand, bool, error) {
 	return numberAt(*c.Base.Number), true, nil
 }
 
-// memoryAt returns the expression for what is at an address.
+// memoryAt returns the expression for the value at an address.
 func memoryAt(t spec.TypeName, n *spec.Number) string {
 	count := t.Count
 	t.Stars, t.Count = t.Stars+1, 0

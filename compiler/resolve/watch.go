@@ -70,7 +70,7 @@ func slots(plan *compiler.Plan) (n int) {
 }
 
 // room returns an error if the hardware has fewer breakpoints than the plan takes
-// with so many more. Each is set on every CPU.
+// plus more. Each is set on every CPU.
 func (b *builder) room(plan *compiler.Plan, more int) error {
 	arch, all := b.target.Arch, slots(plan)+more
 	if all <= arch.Breakpoints {

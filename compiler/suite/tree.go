@@ -48,7 +48,7 @@ type Run struct {
 	From    spec.Source
 }
 
-// Spec is what an assertion, a metric or evidence is about. Only any-of has several
+// Spec holds the traces of an assertion, a metric or evidence. Only any-of has several
 // traces; the first whose function the kernel has is used.
 type Spec struct {
 	AnyOf []*spec.Trace
@@ -77,7 +77,7 @@ type Metric struct {
 	From  spec.Source
 }
 
-// MetricKind is what a metric does with the values or the calls of its spec.
+// MetricKind selects the number that a metric reports of its spec's values or calls.
 type MetricKind uint8
 
 // The kinds.

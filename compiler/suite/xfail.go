@@ -64,7 +64,7 @@ func (x *XFail) String() string {
 	return text + " " + quote(x.Reason)
 }
 
-// Machine is where a suite runs.
+// Machine describes the machine that a suite runs on.
 type Machine struct {
 	Release  string // of the kernel, such as 6.12.3-cloud-amd64
 	Emulated bool   // whether its CPU is emulated

@@ -13,8 +13,8 @@ const (
 	last    = 4 * time.Second         // how long the end is shown
 )
 
-// A film is what a picture needs of a recording: pieces of lines, each with the frames
-// in which it can be seen. The frame N is shown N steps after the beginning.
+// A film is a recording cut for a picture: pieces of lines, each with the frames in
+// which it can be seen. The frame N is shown N steps after the beginning.
 type film struct {
 	width, height int
 	lines         int // of all frames; the last ones of a frame are in sight

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Recording is what a terminal has shown, and when. Its file is an asciicast of
+// A Recording holds the output of a terminal with its times. Its file is an asciicast of
 // version 2: a line with a JSON object, and then a line with an array for each event.
 type Recording struct {
 	Width, Height int // in columns and lines

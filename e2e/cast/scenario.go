@@ -2,7 +2,7 @@
 
 package main
 
-// title is what the picture is called for those who do not see it.
+// title names the picture for those who do not see it.
 const title = "ksnoop shows an open that fails, who writes to a variable, how long reads take, and judges a test"
 
 // scenario lists the commands that are typed.

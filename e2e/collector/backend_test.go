@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 )
 
-// record is what arrives of a line.
+// record is a line as it arrives.
 type record struct {
 	body       any
 	text       string // the body as JSON, its members sorted

@@ -112,7 +112,7 @@ func verdict(failures []failure, status int, dir string) string {
 	return fmt.Sprintf("FAIL: %s failed; logs in %s", strings.Join(counts, " and "), dir)
 }
 
-// A block is what is shown of a failure.
+// A block is the text of one failure.
 type block struct {
 	failure
 	showLog bool

@@ -16,7 +16,7 @@ type failure struct {
 	log    string // the path of the log
 }
 
-// marks are what tests say of themselves in lines of an exact form.
+// marks holds the facts that tests log in lines of an exact form.
 type marks struct {
 	kernel, seed string
 	again        string // the command that repeats the test

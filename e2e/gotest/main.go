@@ -87,7 +87,7 @@ func goTest(args []string, dir string, stdout, stderr io.Writer) (int, error) {
 	return status, nil
 }
 
-// A report is what becomes of the output of one go test.
+// A report condenses the output of one go test.
 type report struct {
 	run    *testRun
 	logs   *logs

@@ -22,7 +22,7 @@ type event struct {
 	Test    string
 	Output  string
 	Elapsed float64 // in seconds
-	// ImportPath is what was built, in events of a build.
+	// ImportPath is the package that was built, in events of a build.
 	ImportPath string
 	// FailedBuild is the ImportPath because of which a package failed.
 	FailedBuild string
@@ -56,13 +56,13 @@ func eachLine(r io.Reader, do func(line []byte)) error {
 	}
 }
 
-// A testRun is what the events of one go test say about its packages.
+// A testRun collects the events of one go test by package.
 type testRun struct {
 	packages []*testedPackage
 	byPath   map[string]*testedPackage
 	// builds holds the output of each build, by the ImportPath of its events.
 	builds map[string]*strings.Builder
-	// missing is what tests said that they could not test, each once.
+	// missing lists the things that tests went on without, each once.
 	missing []string
 }
 
@@ -86,7 +86,7 @@ type test struct {
 	seconds float64
 	waited  float64 // of these seconds, for its turn to run a machine
 	machine bool    // whether it ran one
-	// output is what the test printed; that of a test that passed is not kept.
+	// output is the test's output; that of a test that passed is not kept.
 	output strings.Builder
 }
 
@@ -105,10 +105,10 @@ func newTestRun() *testRun {
 	return &testRun{byPath: map[string]*testedPackage{}, builds: map[string]*strings.Builder{}}
 }
 
-// waitedLine is what a test logs that has waited for its turn.
+// waitedLine matches the line of a test that has waited for its turn.
 var waitedLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?waited: (\d+\.\d)s$`)
 
-// missingLine is what a test logs that goes on without something.
+// missingLine matches the line of a test that goes on without something.
 var missingLine = regexp.MustCompile(`^\s*(?:\S+\.go:\d+: )?missing: (\S.*)`)
 
 // add takes in an event, and returns what is to be shown at once: the output of

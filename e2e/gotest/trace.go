@@ -24,7 +24,7 @@ type frame struct {
 
 // trace returns the first line of a crash and the place in this module where it
 // happened, or nil if the lines have none. If the tests ran out of time, the
-// place is where the test was at that time.
+// place is that of the test at that time.
 func trace(lines []string, pkg, test string) []line {
 	at := slices.IndexFunc(lines, crash.MatchString)
 	if at < 0 || !slices.ContainsFunc(lines[at:], goroutineLine.MatchString) {

@@ -21,7 +21,7 @@ import (
 
 const ksnoop = "/bin/ksnoop"
 
-// Dir is where this command has the name ksnoop.
+// Dir is the directory in which this command has the name ksnoop.
 const Dir = "/replaying"
 
 // differs is the exit status if replay prints something else than trace.

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pipe is what a tracer writes to instead of a file. Nothing reads it until
-// the script does.
+// A pipe is a tracer's output instead of a file. Nothing reads it until the
+// script does.
 type pipe struct {
 	end    *os.File   // to read from
 	copied chan error // nil if nothing reads

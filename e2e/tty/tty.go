@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interrupt is what a terminal sends for Ctrl-C.
+// interrupt is the byte that a terminal sends for Ctrl-C.
 const interrupt = "\x03"
 
 // Main runs a command line.

@@ -42,8 +42,8 @@ type blockWriter struct {
 	block    []byte
 }
 
-// of returns a block with a content, which begins with so many bytes of entries. It is valid
-// until the next call.
+// of returns a block with a content, in which the first entries bytes are the entries. It
+// is valid until the next call.
 func (w *blockWriter) of(content []byte, entries int) []byte {
 	block := w.compress(content, append(append(w.block[:0], mark...), make([]byte, blockHeader-len(mark))...))
 	order.PutUint32(block[8:], uint32(len(block)-blockHeader))
@@ -71,7 +71,7 @@ type blocks struct {
 	frames decompressor
 }
 
-// A header is what a block says of itself.
+// A header holds the numbers at the beginning of a block.
 type header struct{ stored, size, entries, number uint32 }
 
 // errCut is the reason why a block cannot be read if the file ends in it.

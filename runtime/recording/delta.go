@@ -29,7 +29,7 @@ type deltaKey struct {
 	size  int
 }
 
-// A base is what the next record with a key differs from.
+// A base is the record that the next one with its key is compared with.
 type base struct {
 	head     [headRoom]byte // with which its entry begins
 	headSize int
@@ -40,7 +40,7 @@ type base struct {
 
 const (
 	wordSize   = 8
-	groupWords = 4 // a byte of an entry says how so many are stored, the first one by its lowest bits
+	groupWords = 4 // words whose storage one byte of an entry describes, the first one by its lowest bits
 	groupSize  = groupWords * wordSize
 	headRoom   = 16  // for the kind of an entry and three numbers that are never large
 	baseCost   = 256 // bytes of memory without the words, about
@@ -108,7 +108,7 @@ func newBase(k deltaKey) *base {
 	return b
 }
 
-// groupsOf returns the number of groups of a record with so many bytes.
+// groupsOf returns the number of groups of a record of size bytes.
 func groupsOf(size int) int { return (size/wordSize + groupWords - 1) / groupWords }
 
 // group returns the first word of a group: the last one has whole words, too, some of which

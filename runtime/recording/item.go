@@ -27,7 +27,7 @@ type Clock struct {
 	Mono, Offset time.Duration
 }
 
-// kind is what an entry of a block is.
+// kind is the type of an entry of a block.
 type kind uint8
 
 const (
@@ -152,7 +152,7 @@ func (c *codec) end(s *runtime.SessionCounts, unit *compiler.Unit) {
 	c.missed(&s.Missed, unit)
 }
 
-// missed is what each program missed.
+// missed reads or writes the missed calls of each program.
 func (c *codec) missed(all *[]runtime.Missed, unit *compiler.Unit) {
 	d := &description{codec: *c}
 	d.gather(unit)

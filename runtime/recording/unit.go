@@ -12,8 +12,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
-// description is what of a unit decodes and shows its records, for both directions.
-// What refers to another thing has its number, which is known by then.
+// description codes the parts of a unit that are needed to decode and show its records.
+// A reference to another part is its number, which is known by then.
 type description struct {
 	codec
 	part   *part // of the types, when writing

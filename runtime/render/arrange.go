@@ -19,8 +19,8 @@ type Arrangement struct {
 	Top  int    // number of rows, or 0 for all
 }
 
-// column is what the rows of a table can be sorted by: a part of the key, or an
-// aggregate. Its index is -1 if it is the function.
+// column selects a part of the key, or an aggregate, to sort the rows of a table by.
+// Its index is -1 if it is the function.
 type column struct {
 	key   bool
 	index int

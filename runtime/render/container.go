@@ -13,7 +13,7 @@ type Containers interface {
 	Of(id uint64) (c cgroup.Container, ok bool)
 }
 
-// names is what a printer names the contents of values by.
+// names finds the names that a printer shows for values.
 type names struct {
 	symbols    *Symbols   // of kernel addresses
 	containers Containers // or nil if they are not to be looked for

@@ -22,7 +22,7 @@ func follows(unit *compiler.Unit) bool {
 	return len(unit.Events) > 0 && unit.Events[0].Probe.Follow != nil
 }
 
-// followed is what is known of an object that is followed.
+// followed describes an object that is followed.
 type followed struct {
 	name        string // a, b, ... z, aa, ...
 	addr        uint64
@@ -65,7 +65,7 @@ type change struct {
 	was *runtime.Value // nil if it was not shown before
 }
 
-// line is what is shown of an event.
+// line holds the columns of one event.
 type line struct {
 	*followed
 	begins  bool
@@ -85,7 +85,7 @@ func objectName(n uint64) string {
 	return string(name)
 }
 
-// add adds an event to what is known of its object.
+// add adds an event to its object.
 func (j *journal) add(ev *runtime.Event) line {
 	o, known := j.objects[ev.Object.Number]
 	if !known {

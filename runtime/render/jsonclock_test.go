@@ -11,7 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testSystem is where the events of tests are from, and testClock has its clock of the
+// testSystem is the system of the events of tests, and testClock has its clock of the
 // day.
 var (
 	testSystem = &runtime.System{Kernel: "6.12.0\x1b", Host: "box\x1b", Boot: "cafe"}

@@ -90,7 +90,7 @@ func appendClock(dst []byte, t time.Time) []byte {
 	return appendDigits(dst, t.Nanosecond()/1000, 6)
 }
 
-// appendSeconds appends a duration in seconds with so many digits after the point.
+// appendSeconds appends a duration in seconds, with a number of digits after the point.
 func appendSeconds(dst []byte, d time.Duration, digits int) []byte {
 	if d < 0 {
 		dst, d = append(dst, '-'), -d

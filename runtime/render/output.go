@@ -52,9 +52,9 @@ type Options struct {
 	// if they are not to be looked for.
 	Containers Containers
 	Version    string // version of ksnoop, for JSON
-	// System is where the events are from, for JSON, or nil for the running system.
+	// System is the events' system, for JSON, or nil for the running system.
 	System *runtime.System
-	// Wall returns what is added to CLOCK_MONOTONIC to get the time of day, and is asked
+	// Wall returns the offset of the time of day from CLOCK_MONOTONIC, and is called
 	// after each Flush. If it is nil, the clocks of the running system are read.
 	Wall    func() time.Duration
 	Arrange Arrangement

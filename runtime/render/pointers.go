@@ -21,7 +21,7 @@ type PointerNames struct {
 	known  [1 << knownBits]pointerName     // names that were looked up
 }
 
-// pointerName is what is at an address. Most pointers are to the same few objects.
+// pointerName names an address. Most pointers are to the same few objects.
 type pointerName struct {
 	addr   uint64
 	name   string // or "" if there is nothing
@@ -41,7 +41,7 @@ func NewPointerNamesOf(arch string, open func() (kallsyms.Finder, error)) *Point
 	return &PointerNames{open: open, first: firstKernelAddress[arch]}
 }
 
-// Set makes f what names what pointers point to from now on.
+// Set replaces the finder by which pointers are named.
 func (p *PointerNames) Set(f kallsyms.Finder) {
 	clear(p.known[:])
 	p.finder.Store(&f)
@@ -50,7 +50,7 @@ func (p *PointerNames) Set(f kallsyms.Finder) {
 // Wait makes the first value that has such an address wait for the symbols.
 func (p *PointerNames) Wait() { p.wait = true }
 
-// start begins to open what finds symbols.
+// start begins to open the finder of symbols.
 func (p *PointerNames) start() { go p.loaded.Do(p.load) }
 
 // at returns the function or variable that contains an address of the kernel, and the
@@ -103,8 +103,8 @@ func (p *PointerNames) load() {
 	p.finder.Store(&finder)
 }
 
-// lookUp returns what is at an address. What comes after the last symbol of the
-// kernel, or of a module, is allocated memory.
+// lookUp returns the name of an address. Memory after the last symbol of the kernel,
+// or of a module, was allocated and has none.
 func (p *PointerNames) lookUp(finder kallsyms.Finder, addr uint64) pointerName {
 	symbol, offset, ok := pointedAt(finder, addr)
 	if !ok || symbol.Addr < p.first || offset > 0 && offset >= finder.Size(symbol) {

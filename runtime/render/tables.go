@@ -63,7 +63,7 @@ func (p *page) until(at time.Duration) string {
 }
 
 // text returns a table for a terminal of width columns, or of any width if that is 0.
-// until is what follows the time that it took.
+// until is the text after the time that it took.
 func (p *tablePrinter) text(t *runtime.Table, width int, until string) ([]byte, error) {
 	tt, err := p.cells(t, width)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // process is the process of the event that is being printed, at its time. The zero value
-// stands for none: then frames have only what is known of their files.
+// stands for none: then frames only have their files.
 type process struct {
 	pid  uint32
 	when time.Duration // CLOCK_MONOTONIC
@@ -48,7 +48,7 @@ func (p *compactPrinter) userStack(data []byte) {
 	p.text = append(p.text, ']')
 }
 
-// userStack prints each frame as an object, with what is known of it.
+// userStack prints each frame as an object, without the fields that are not known.
 func (p *jsonPrinter) userStack(data []byte) {
 	p.text = append(p.text, '[')
 	for i, f := range p.frames(data) {

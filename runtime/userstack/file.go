@@ -20,7 +20,7 @@ type fileID struct {
 	name   string
 }
 
-// file is what is known of a file with code.
+// file describes a file with code.
 type file struct {
 	name     string
 	id       string // build ID, 20 bytes; "" if it has none
@@ -60,8 +60,8 @@ func (s *Stacks) openMapped(pid uint32, when time.Duration) {
 // mostFiles bounds the files that are remembered.
 const mostFiles = 1000
 
-// open returns what is known of a mapped file. If it cannot be read, that is its
-// name: if the process has just gone, another one may still have the file.
+// open describes a mapped file. If it cannot be read, only its name is known: if the
+// process has just gone, another one may still have the file.
 func (s *Stacks) open(pid uint32, m *mapping) *file {
 	key := fileID{m.device, m.inode, m.name}
 	if f := s.files[key]; f != nil {

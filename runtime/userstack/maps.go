@@ -23,7 +23,7 @@ type mapping struct {
 
 func (m *mapping) isFile() bool { return strings.HasPrefix(m.name, "/") }
 
-// snapshot is what was mapped in a process at a time.
+// snapshot holds a process's mappings at one time.
 type snapshot struct {
 	taken    time.Duration
 	mappings []mapping // with code, by address

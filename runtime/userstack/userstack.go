@@ -2,7 +2,7 @@
 // code is in, the offset there, and the function, if the file has its name.
 //
 //	stacks := userstack.New("/proc")
-//	frames := stacks.Frames(pid, data, when) // data is what bpf_get_stack has written
+//	frames := stacks.Frames(pid, data, when) // data as bpf_get_stack wrote it
 package userstack
 
 import (
@@ -33,8 +33,8 @@ const (
 	addressOnly
 )
 
-// Stacks names frames. It remembers files by what identifies them, and what was
-// mapped in a process until it is asked for a later time.
+// Stacks names frames. It remembers files by their ids, and the mappings of a process
+// until it is asked for a later time.
 type Stacks struct {
 	// Named has frames that were named before, or is nil.
 	Named *Named
@@ -52,8 +52,8 @@ func New(proc string) *Stacks {
 	return &Stacks{proc: proc, files: map[fileID]*file{}, byID: map[string]*file{}, none: map[string]bool{}, maps: map[uint32]*snapshot{}}
 }
 
-// initialPIDNamespace is what /proc shows for it (PROC_PID_INIT_INO in
-// include/linux/proc_ns.h).
+// initialPIDNamespace is the link that /proc shows for the initial pid namespace
+// (PROC_PID_INIT_INO in include/linux/proc_ns.h).
 const initialPIDNamespace = "pid:[4026531836]"
 
 // Running returns a Stacks for the running system. In a pid namespace of its own,

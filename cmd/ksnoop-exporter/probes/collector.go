@@ -144,7 +144,7 @@ func (p *Probe) functions() map[compiler.Kind]int {
 	return n
 }
 
-// quality is what is known of the calls besides what the line asks for.
+// quality counts the matched, filtered and lost calls of a line.
 type quality struct {
 	matched, filtered uint64
 	lost              map[string]uint64 // by reason

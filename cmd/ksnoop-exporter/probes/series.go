@@ -28,7 +28,7 @@ func newSeries(limit int) *series {
 	return &series{limit: limit, labels: map[string][]string{}, used: map[string]bool{}}
 }
 
-// total is what the rows of a label set have together.
+// total is the sum of the rows of a label set.
 type total struct {
 	labels []string
 	calls  uint64

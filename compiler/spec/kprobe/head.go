@@ -11,12 +11,12 @@ const mostActive = 4096
 
 // head parses the first word: the kind of probe and the name of the event.
 func (p *parser) head() error {
-	probe := p.trace.Line
+	line := p.trace.Line
 	switch kind := p.text[p.pos]; kind {
 	case 'p', 'r', 'f', 't':
-		probe.Kind = spec.LineKind(kind)
-		probe.Return = probe.Kind == spec.Kretprobe
-		p.trace.Tracepoint = probe.Kind == spec.Tracepoint
+		line.Kind = spec.LineKind(kind)
+		line.Return = line.Kind == spec.Kretprobe
+		p.trace.Tracepoint = line.Kind == spec.Tracepoint
 		p.pos++
 	default:
 		return p.badKind()
@@ -28,7 +28,7 @@ func (p *parser) head() error {
 	case p.accept(":"):
 		return p.eventName()
 	case p.pos < p.end:
-		return p.expected("':' and the event's name after '" + string(rune(probe.Kind)) + "'")
+		return p.expected("':' and the event's name after '" + string(rune(line.Kind)) + "'")
 	default:
 		return nil
 	}

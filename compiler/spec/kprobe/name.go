@@ -27,16 +27,16 @@ func (p *parser) name() (spec.Expr, error) {
 // wordOf2009 returns the value that a word had in 2009, when there were only p and r
 // lines, or nil. Today a word is first of all the name of an argument.
 func (p *parser) wordOf2009(id spec.Ident) (spec.Expr, error) {
-	probe := p.trace.Line
-	if probe.Kind != spec.Kprobe && probe.Kind != spec.Kretprobe {
+	line := p.trace.Line
+	if line.Kind != spec.Kprobe && line.Kind != spec.Kretprobe {
 		return nil, nil
 	}
 	switch number := id.Name[1:]; {
 	case id.Name == "sa":
 		return &spec.StackPointer{At: id.At}, nil
-	case id.Name == "rv" && probe.Return:
+	case id.Name == "rv" && line.Return:
 		return &spec.Builtin{Name: spec.Ident{Name: "retval", At: id.At}}, nil
-	case id.Name == "ra" && probe.Return:
+	case id.Name == "ra" && line.Return:
 		return &spec.ReturnAddress{At: id.At}, nil
 	case number == "" || strings.Trim(number, digits) != "":
 		return nil, nil

@@ -146,7 +146,7 @@ func (p *parser) checkGlob(pattern string, start int) error {
 
 // offset parses the number after the plus sign of a place.
 func (p *parser) offset() error {
-	probe := p.trace.Line
+	line := p.trace.Line
 	number := p.run(spec.IsWord)
 	n, err := spec.ParseUint(number.Name)
 	at := spec.Span{Start: number.At.Start - 1, End: number.At.End}
@@ -159,15 +159,15 @@ func (p *parser) offset() error {
 		return p.errorf(number.At, "the offset %s is longer than any function", number.Name)
 	case p.pos < p.end:
 		return p.badPlace()
-	case n > 0 && probe.Return:
+	case n > 0 && line.Return:
 		return p.errorf(at, "the return of a function has no offset").WithHint("leave out '+%s'", number.Name)
 	case p.trace.Tracepoint:
 		return p.errorf(at, "a tracepoint has no offset").WithHint("leave out '+%s'", number.Name)
-	case n > 0 && probe.Kind != spec.Kprobe:
-		return p.errorf(at, "%c is only where a function begins", probe.Kind).
+	case n > 0 && line.Kind != spec.Kprobe:
+		return p.errorf(at, "%c is only where a function begins", line.Kind).
 			WithHint("write p:NAME %s+%s", p.trace.Symbol(), number.Name)
 	}
-	probe.Offset = n
+	line.Offset = n
 	return nil
 }
 

@@ -174,10 +174,10 @@ func (p *parser) atEntry(at spec.Span) error {
 
 // result returns the value of $retval, which has been read.
 func (p *parser) result(id spec.Ident) (spec.Expr, error) {
-	switch probe := p.trace.Line; {
-	case probe.Kind == spec.Tracepoint:
+	switch line := p.trace.Line; {
+	case line.Kind == spec.Tracepoint:
 		return nil, p.errorf(id.At, "a tracepoint returns nothing")
-	case !probe.Return && probe.Kind != spec.Fprobe:
+	case !line.Return && line.Kind != spec.Fprobe:
 		return nil, p.errorf(id.At, "a function has returned nothing where it begins").
 			WithHint("write r instead of p, or '%%return' after the place")
 	}

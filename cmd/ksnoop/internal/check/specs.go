@@ -16,7 +16,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 )
 
-// subject is what is checked together: a spec, or the specs of an assertion.
+// subject holds the specs of one verdict: one spec, or those of an assertion.
 type subject struct {
 	name  string // unique
 	text  string // the specs

@@ -27,7 +27,7 @@ const (
 	commandLine answerKind = "command"     // another command begins after --
 )
 
-// systemSource is where completion finds names other than those of types.
+// systemSource provides completion with all names but those of types.
 type systemSource interface {
 	types(file string) typeSource // of the kernel, or of a file
 	processes() []*candidate

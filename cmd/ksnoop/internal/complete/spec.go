@@ -18,7 +18,7 @@ type candidate struct {
 	more       []string // possible continuations without a blank
 }
 
-// typeSource is where completion finds the types of the kernel.
+// typeSource provides completion with the types of the kernel.
 type typeSource interface {
 	kernel() *rawbtf.Types            // nil if there are none
 	modules() []string                // those that have types
@@ -83,7 +83,7 @@ func (c *specWord) values(fn *call, end int) {
 	c.complete(fn, findPosition(c.word, end))
 }
 
-// complete completes what is at a position.
+// complete completes the word at a position.
 func (c *specWord) complete(fn *call, p position) {
 	c.at = p.at
 	switch p.kind {

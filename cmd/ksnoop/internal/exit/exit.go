@@ -40,8 +40,8 @@ type usageError struct {
 	hint string // the end of its text
 }
 
-// Usagef returns an error for a mistake on the command line. What follows the last
-// colon of the format is what helps.
+// Usagef returns an error for a mistake on the command line. The text after the last
+// colon of the format is the hint.
 func Usagef(format string, args ...any) error {
 	e := usageError{error: fmt.Errorf(format, args...)}
 	if at := strings.LastIndex(format, ": "); at >= 0 && !strings.HasSuffix(format, ": %w") {

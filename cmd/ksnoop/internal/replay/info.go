@@ -82,7 +82,7 @@ func infoRecording(name, format string, out io.Writer) error {
 	return nil
 }
 
-// contents is what is in a recording.
+// contents summarizes a recording.
 type contents struct {
 	*recording.Reader
 	records []uint64 // of each event
@@ -123,7 +123,7 @@ func (c *contents) read() error {
 	}
 }
 
-// losses are what is not there, and why. They are only known at the end of a recording.
+// losses counts the events that a recording lacks, by reason. Only its end has the counts.
 type losses struct {
 	Lost       uint64 `json:"lost"`
 	NoRoom     uint64 `json:"noroom"`

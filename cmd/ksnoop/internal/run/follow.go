@@ -47,7 +47,7 @@ func (t *tracing) awaitsEnds(session *runtime.Session) bool {
 	return err == nil && t.objects > 0 && begun >= t.objects && live > 0
 }
 
-// untilEnded delivers events until so many objects have been followed to their end.
+// untilEnded delivers events until n objects have been followed to their end.
 type untilEnded struct {
 	*runtime.Session
 	objects int

@@ -214,7 +214,7 @@ func (s *stopper) take(sig syscall.Signal) {
 func (s *stopper) signal() syscall.Signal { return syscall.Signal(s.first.Load()) }
 
 // killSelf ends ksnoop by the default action of the signal. The kernel then detaches
-// what is attached.
+// its programs.
 func killSelf(sig syscall.Signal) {
 	signal.Reset(sig)
 	_ = syscall.Kill(os.Getpid(), sig)

@@ -33,7 +33,7 @@ type Options struct {
 	Verbose bool
 }
 
-// sink is what becomes of the records of a trace.
+// sink receives the records of a trace.
 type sink interface {
 	// open begins anew for a unit: before it is loaded, and again if attaching has
 	// replaced it.

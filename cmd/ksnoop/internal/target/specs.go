@@ -27,7 +27,7 @@ type Specs struct {
 	Commands []string           // command names, one of which the first spec may have been meant for
 	Watch    bool               // whether Texts name memory to watch
 	Stack    bool               // whether the callers of the function that writes to it are shown
-	Follow   *resolve.Following // what is asked for of the objects that the spec chooses, or nil if calls are traced
+	Follow   *resolve.Following // how to follow the objects that the spec chooses, or nil if calls are traced
 	Objects  int                // number of objects to watch that a call finds, or 0 for one
 }
 

@@ -41,8 +41,8 @@ func (r *reader) Stop() error {
 // RemoveEvents does nothing: there are none.
 func (r *reader) RemoveEvents() error { return nil }
 
-// repeat reads the values as often as is wanted, all in one thread: that is what $task
-// and $tid are about.
+// repeat reads the values until a limit or a stop, in one thread, to which $task and
+// $tid refer.
 func (r *reader) repeat(limit run.Bounds, s *term.Streams) error {
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()

@@ -71,8 +71,8 @@ func scopeOf(s *suite.Suite, name string) suite.Scope {
 	return suite.System
 }
 
-// testUnit is what one session traces: a chain by itself, and everything else of one
-// scope together.
+// testUnit holds the traces of one session: one chain, or all other traces of one
+// scope.
 type testUnit struct {
 	scope    suite.Scope
 	chain    bool

@@ -25,7 +25,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// dealt is what a tester does with the entries of a probe file.
+// dealt describes how a tester divides the entries of a probe file.
 type dealt struct {
 	entries []string // for each entry how it is counted, or why it is not
 	units   []*testUnit
