@@ -214,7 +214,7 @@ func TestUsageErrors(t *testing.T) {
 		{"vfs_read --sort=", "ksnoop: --sort has no value: ksnoop trace --help explains it\n"},
 		{"record -w= vfs_read", "ksnoop: --write has no value: ksnoop record --help explains it\n"},
 		{"compile --btf= vfs_read", "ksnoop: --btf has no value: ksnoop compile --help explains it\n"},
-		{"compile --kernel-features= vfs_read", "ksnoop: --kernel-features has no value: ksnoop compile --help explains it\n"},
+		{"compile --kernel-features= vfs_read", "ksnoop: --kernel-features is \"\": it must be 5.10, 6.1, 6.12, 6.18 or 7.2\n"},
 		{"test --prom-textfile= x", "ksnoop: --prom-textfile has no value: ksnoop test --help explains it\n"},
 		{"vfs_read -p abc -p 1", "ksnoop: --pid is \"abc\": it must be a number; --comm abc traces processes by their name\n"},
 		{"vfs_read --comm a* --comm [", "ksnoop: --comm: the '[' has no closing ']'\n"},

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/check"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 )
 
 func checkCommand(e *environment) *cli.Command {
@@ -27,7 +28,7 @@ The exit status is 1 if a spec does not fit a kernel. Without --btf, the running
 		}, reportsFlag(&o.Output, check.Format().Formats()), []cli.Flag{
 			textsFlag(typesOption, "check against the types in `FILE`, raw BTF or ELF; may be given several times (default: the running kernel)", &o.Types),
 			textsFlag("symbols", "take the symbols from `FILE`, a copy of /proc/kallsyms or System.map, to know which functions have code; once for each --btf, in the same order", &o.Symbols),
-			textsFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features),
+			choicesFlag("kernel-features", "assume what kernel `VERSION` can do: %s; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features, target.Versions()),
 		}),
 		Action: func(c *cli.Context) error {
 			if words := allWords(c); len(words) > 0 || len(o.Watch)+len(o.Print) == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 func doctorCommand(e *environment) *cli.Command {
-	o := &doctor.Options{Format: "text", Version: buildVersion()}
+	o := &doctor.Options{Format: doctor.Formats[0], Version: buildVersion()}
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "report what can be traced here, and what is missing",
@@ -18,7 +18,7 @@ at least one kind works, and 1 if none does.
    ksnoop doctor                what this kernel and this user's capabilities allow
    ksnoop doctor --self-test    trace calls of its own by each kind, and compare all values`,
 		Flags: []cli.Flag{
-			textFlag("output o", "print `FORMAT`: text, or json for one object", &o.Format),
+			choiceFlag("output o", "print `FORMAT`: text, or json for one object", &o.Format, doctor.Formats),
 			onOffFlag("self-test", "trace known calls of ksnoop itself, and compare all values", &o.SelfTest),
 		},
 		Action: func(c *cli.Context) error {

@@ -8,14 +8,14 @@ import (
 )
 
 func dumpCommand(e *environment) *cli.Command {
-	o := &listing.DumpOptions{Format: "text"}
+	o := &listing.DumpOptions{Format: listing.Formats[0]}
 	return &cli.Command{
 		Name:        "dump",
 		Usage:       "print bytes from standard input as a value of a type",
 		ArgsUsage:   "TYPE",
 		Description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF.",
 		Flags: join(typesFlag(&o.Types), []cli.Flag{
-			textFlag("output o", "print `FORMAT`: text or json", &o.Format),
+			choiceFlag("output o", "print `FORMAT`: %s", &o.Format, listing.Formats),
 			onOffFlag("hex", "read hexadecimal digits instead of bytes", &o.Hex),
 		}, colorFlag(&o.Color), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {

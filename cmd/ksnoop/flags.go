@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -46,21 +46,31 @@ func parsedFlag[T any](names, usage string, to *T, read func(option, text string
 	}}
 }
 
-// choiceFlag returns an option whose value is one of several, the default first. The
-// usage has %s where they are listed.
+// choiceFlag returns an option whose value is one of several, the default first. %s in
+// the usage stands for their list.
 func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringFlag {
 	var texts []string
 	for _, c := range choices {
 		texts = append(texts, string(c))
 	}
-	f := parsedFlag(names, fmt.Sprintf(usage, exit.OrList(texts)), to, func(option, text string) (T, error) {
-		if slices.Contains(texts, text) {
-			return T(text), nil
-		}
-		return "", exit.UnknownName("--"+option, text, texts)
+	f := parsedFlag(names, listed(usage, texts), to, func(option, text string) (T, error) {
+		return T(text), checkChoice(option, text, texts)
 	})
 	f.Value = texts[0]
 	return f
+}
+
+// listed returns a usage with the choices of the option in place of %s.
+func listed(usage string, choices []string) string {
+	return strings.Replace(usage, "%s", exit.OrList(choices), 1)
+}
+
+// checkChoice returns an error if the value of an option is none of its choices.
+func checkChoice(option, text string, choices []string) error {
+	if slices.Contains(choices, text) {
+		return nil
+	}
+	return exit.UnknownName("--"+option, text, choices)
 }
 
 // textFlag returns an option with a text, which may not be empty: in --container "$ID", the
@@ -86,6 +96,16 @@ func textsFlag(names, usage string, to *[]string) *cli.GenericFlag {
 			return withoutValue(c.Command, f)
 		}
 		return nil
+	}
+	return f
+}
+
+// choicesFlag returns an option that may be given several times, each time with one of
+// several values. %s in the usage stands for their list.
+func choicesFlag(names, usage string, to *[]string, choices []string) *cli.GenericFlag {
+	f := textsFlag(names, listed(usage, choices), to)
+	f.Action = func(*cli.Context, any) error {
+		return checkChoice(f.Name, (*to)[len(*to)-1], choices)
 	}
 	return f
 }
@@ -175,8 +195,9 @@ func fileFlag(s *target.Specs) []cli.Flag {
 // kernelFlags returns the options that select the kernel: those of typesFlag and one
 // for its features.
 func kernelFlags(k *target.Choice) []cli.Flag {
-	return append(typesFlag(&k.Types),
-		textFlag("kernel-features", "assume what kernel `VERSION` can do: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the running kernel; with --btf the newest)", &k.Features))
+	f := choiceFlag("kernel-features", "assume what kernel `VERSION` can do: %s (default: the running kernel; with --btf the newest)", &k.Features, target.Versions())
+	f.Value = ""
+	return append(typesFlag(&k.Types), f)
 }
 
 // typesOption is the name of the option for a file with the kernel's types.
@@ -237,7 +258,7 @@ func filterFlags(p *target.Programs, s *target.Specs) []cli.Flag {
 // listingFlag returns the option for the format of a listing.
 func listingFlag(format *string) []cli.Flag {
 	*format = listing.Formats[0]
-	return []cli.Flag{textFlag("output o", "print `FORMAT`: text, or json for an object on each line", format)}
+	return []cli.Flag{choiceFlag("output o", "print `FORMAT`: text, or json for an object on each line", format, listing.Formats)}
 }
 
 // timeFlags returns the options for when a run ends, and for who is told that it has
@@ -266,8 +287,8 @@ func verboseFlag(verbose *bool) []cli.Flag {
 
 // colorFlag returns the option for when text is coloured.
 func colorFlag(when *string) []cli.Flag {
-	*when = "auto"
-	return in(looks, textFlag("color", "colour names, types and faults `WHEN`: auto, always or never (auto: on a terminal, unless $NO_COLOR is set or $TERM is dumb)", when))
+	*when = term.Colors[0]
+	return in(looks, choiceFlag("color", "colour names, types and faults `WHEN`: %s (auto: on a terminal, unless $NO_COLOR is set or $TERM is dumb)", when, term.Colors))
 }
 
 // valueFlags returns the options for how values look.

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/replay"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -24,28 +21,9 @@ func replayCommand(e *environment) *cli.Command {
 			onOffFlag("summary", "print the counts at the end", &o.Summary),
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Action: func(c *cli.Context) error {
-			operands := allWords(c)
+			o.Operands = allWords(c)
 			e.operands = nil // none is a spec
-			if len(operands) > 2 && operands[1] == "if" {
-				return exit.Usagef("the shell has split '%s' at its blanks: put the condition in single quotes, as in ksnoop replay FILE 'if count > 4k'", strings.Join(operands[1:], " "))
-			}
-			if len(operands) == 0 || len(operands) > 2 || len(operands) == 2 && !isCondition(operands[1]) {
-				return exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(operands))
-			}
-			o.Cond = strings.Join(operands[1:], "")
-			for _, glob := range o.Funcs {
-				if err := replay.CheckGlob(glob); err != nil {
-					return err
-				}
-			}
-			o.File = operands[0]
 			return replay.Replay(o, &e.Streams)
 		},
 	}
-}
-
-// isCondition reports whether an operand is a condition, and not the name of a file.
-func isCondition(word string) bool {
-	rest, ok := strings.CutPrefix(word, "if")
-	return ok && rest != "" && strings.ContainsAny(rest[:1], " \t\n(!$")
 }

@@ -67,20 +67,18 @@ func runningKernel(features []string) (*kernel, error) {
 	k := &kernel{name: release, release: release}
 	if err == nil && len(features) > 0 {
 		k.features = features[0]
-		err = k.verify()
 	}
 	return k, err
 }
 
-// verify returns an error unless the files exist and the version is known.
+// verify returns an error unless the files exist.
 func (k *kernel) verify() error {
 	for _, file := range []string{k.types, k.symbols} {
 		if err := tryTypes(file); err != nil {
 			return err
 		}
 	}
-	_, err := target.FeaturesIndex(k.features)
-	return err
+	return nil
 }
 
 func tryTypes(file string) error {
@@ -145,9 +143,7 @@ func (k *kernel) open(subjects []*subject) (*compiler.Target, error) {
 		kernel.Module = func(string) (*btf.Spec, error) { return nil, errVmlinuxAlone }
 	}
 	if k.types != "" || k.features != "" {
-		if kernel.Features, err = target.FeaturesOf(k.features, kernel.Kernel, kernel.Arch); err != nil {
-			return nil, err
-		}
+		kernel.Features = target.FeaturesOf(k.features, kernel.Kernel, kernel.Arch)
 	}
 	if k.symbols != "" {
 		kernel.Symbols, err = readSymbolFile(k.symbols, resolve.Symbols(traces).Keep)

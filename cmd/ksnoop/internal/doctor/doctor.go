@@ -7,15 +7,17 @@ import (
 	"io"
 
 	"github.com/ksnoop/ksnoop/btfdump"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
+// Formats are the formats of a diagnosis, the default first.
+var Formats = []string{"text", "json"}
+
 // Options are the options of [Run].
 type Options struct {
-	Format   string // text or json
+	Format   string // one of Formats
 	SelfTest bool
 	Version  string // version of ksnoop
 }
@@ -45,9 +47,6 @@ type diagnosis struct {
 // Run prints a diagnosis. If nothing can be traced, it returns an error with what is
 // missing.
 func Run(o *Options, stdout io.Writer) error {
-	if o.Format != "text" && o.Format != "json" {
-		return exit.UnknownName("--output", o.Format, []string{"text", "json"})
-	}
 	survey, err := runtime.NewSurvey()
 	if err != nil {
 		return err

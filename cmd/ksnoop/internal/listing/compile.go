@@ -19,15 +19,12 @@ type CompileOptions struct {
 	Specs    target.Specs
 	Programs target.Programs
 	Kernel   target.Choice
-	Format   string // text or json
+	Format   string // one of Formats
 }
 
 // Compile prints the programs, maps and records of a unit.
 func Compile(o *CompileOptions, s *term.Streams) error {
-	out, err := newOutput(o.Format, s.Out)
-	if err != nil {
-		return err
-	}
+	out := newOutput(o.Format, s.Out)
 	traces, err := o.Specs.Parse()
 	if err != nil {
 		return err

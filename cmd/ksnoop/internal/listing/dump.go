@@ -23,21 +23,17 @@ type DumpOptions struct {
 	Type   string
 	Types  string // a file, or "" for the running kernel
 	Hex    bool   // whether the input is hexadecimal digits
-	Format string // text or json
-	Color  string // auto, always or never
+	Format string // one of Formats
+	Color  string // one of term.Colors
 	Values btfdump.Options
 }
 
 // Dump prints the bytes of standard input as a value.
 func Dump(o *DumpOptions, s *term.Streams) error {
-	print, err := dumpFormat(o.Format)
-	if err != nil {
-		return err
-	}
+	print := (*btfdump.Dumper).AppendJSON
 	if o.Format == "text" {
-		if err := term.SetColor(s.Out, o.Color); err != nil {
-			return err
-		}
+		print = (*btfdump.Dumper).AppendText
+		term.SetColor(s.Out, o.Color)
 	}
 	types, err := target.OpenTypes(o.Types)
 	if err != nil {
@@ -59,7 +55,7 @@ func Dump(o *DumpOptions, s *term.Streams) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Out.Write(append(print(d, data), '\n')); err != nil {
+	if _, err := s.Out.Write(append(print(d, nil, data), '\n')); err != nil {
 		return fmt.Errorf("write the value: %w", err)
 	}
 	if note := unshown(d.Takes(data), len(data), cut); note != "" {
@@ -82,17 +78,6 @@ func unshown(took, n int, cut bool) string {
 		return fmt.Sprintf("the value ends after %d bytes: %d more bytes of the input are not shown", took, rest)
 	}
 	return ""
-}
-
-// dumpFormat returns the function that prints a value in a format.
-func dumpFormat(name string) (func(*btfdump.Dumper, []byte) []byte, error) {
-	switch name {
-	case "text":
-		return func(d *btfdump.Dumper, data []byte) []byte { return d.AppendText(nil, data) }, nil
-	case "json":
-		return func(d *btfdump.Dumper, data []byte) []byte { return d.AppendJSON(nil, data) }, nil
-	}
-	return nil, exit.Usagef("--output is %q: it must be text or json", name)
 }
 
 // readInput reads all bytes, or all hexadecimal digits. cut reports whether there are too

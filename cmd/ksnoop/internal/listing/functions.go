@@ -24,18 +24,15 @@ type ListOptions struct {
 	Specs  target.Specs
 	Kernel target.Choice
 	Takes  []string // only functions with arguments of all these types
-	Format string   // text or json
-	Color  string   // auto, always or never
+	Format string   // one of Formats
+	Color  string   // one of term.Colors
 }
 
 // Info prints the prototype of each function that it finds, and the definition of each
 // type. It also looks up the values that a spec names after a function, or after a glob,
 // of which at least one function must have them.
 func Info(o *ListOptions, stdout io.Writer) error {
-	out, err := o.output(stdout)
-	if err != nil {
-		return err
-	}
+	out := o.output(stdout)
 	words, traces, err := o.asked()
 	if err != nil {
 		return err
@@ -132,10 +129,7 @@ func isBareName(t *spec.Trace) bool {
 
 // List prints what can be traced.
 func List(o *ListOptions, stdout io.Writer) error {
-	out, err := o.output(stdout)
-	if err != nil {
-		return err
-	}
+	out := o.output(stdout)
 	if len(o.Specs.Texts)+len(o.Specs.Files) == 0 {
 		o.Specs.Texts = everywhere(o.Kernel)
 	}
@@ -207,10 +201,7 @@ func fitsOne(t *spec.Trace, functions []*compiler.Function, kernel *compiler.Tar
 // infoLine prints the fields of a kprobe_events line's event, whether or not the
 // kernel can trace it.
 func infoLine(out *output, t *spec.Trace, kernel *compiler.Target) error {
-	features, err := target.FeaturesOf("", kernel.Kernel, kernel.Arch)
-	if err != nil {
-		return err
-	}
+	features := target.FeaturesOf("", kernel.Kernel, kernel.Arch)
 	able := *kernel
 	able.Features = features
 	able.Features.ConsistentBTF = kernel.Features.ConsistentBTF // as this decides how far BTF can be trusted

@@ -2,14 +2,12 @@ package listing
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/btfdump"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -19,7 +17,7 @@ import (
 // jsonVersion changes if a member of the JSON changes its meaning.
 const jsonVersion = 1
 
-// Formats are the formats of listings.
+// Formats are the formats of listings and of dump, the default first.
 var Formats = []string{"text", "json"}
 
 // output collects what a command prints: text, or a JSON object on each line.
@@ -31,20 +29,16 @@ type output struct {
 }
 
 // output returns an empty output, and prepares stdout for it.
-func (o *ListOptions) output(stdout io.Writer) (*output, error) {
-	out, err := newOutput(o.Format, stdout)
-	if err == nil && !out.json {
-		err = term.SetColor(stdout, o.Color)
+func (o *ListOptions) output(stdout io.Writer) *output {
+	out := newOutput(o.Format, stdout)
+	if !out.json {
+		term.SetColor(stdout, o.Color)
 	}
-	return out, err
+	return out
 }
 
-func newOutput(format string, stdout io.Writer) (*output, error) {
-	switch format {
-	case "text", "json":
-		return &output{json: format == "json", width: term.WidthOf(stdout)}, nil
-	}
-	return nil, exit.UnknownName("--output", format, Formats)
+func newOutput(format string, stdout io.Writer) *output {
+	return &output{json: format == "json", width: term.WidthOf(stdout)}
 }
 
 // line adds a line, whose continuations are indented, or its object.
@@ -76,11 +70,7 @@ func (o *output) between(apart bool) {
 	}
 }
 
-func (o *output) object(object any) {
-	encoder := json.NewEncoder(&o.text)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(object) // its types have no errors, nor has the buffer
-}
+func (o *output) object(object any) { o.text.Write(render.AppendJSON(nil, object)) }
 
 func (o *output) flush(stdout io.Writer, what string) error {
 	if _, err := o.text.WriteTo(stdout); err != nil {

@@ -27,10 +27,9 @@ import (
 
 // Options selects what of a recording is shown, and how.
 type Options struct {
-	File     string   // - is standard input
+	Operands []string // a file, - for standard input, and maybe a condition over recorded values, with its if
 	From, To Moment   // unless they have no text
 	Funcs    []string // globs of functions, or none for all
-	Cond     string   // over recorded values, with its if; or ""
 	run.Appearance
 	Arrange render.Arrangement
 	Summary bool
@@ -39,18 +38,22 @@ type Options struct {
 
 // Replay prints a recording.
 func Replay(o *Options, s *term.Streams) error {
+	file, cond, err := o.check()
+	if err != nil {
+		return err
+	}
 	looks, err := o.On(s.Out)
 	if err != nil {
 		return err
 	}
 	name, in := "standard input", s.In
-	if o.File != "-" {
-		f, err := os.Open(o.File)
+	if file != "-" {
+		f, err := os.Open(file)
 		if err != nil {
 			return fmt.Errorf("read the recording: %w", err)
 		}
 		defer f.Close()
-		name, in = o.File, f
+		name, in = file, f
 	}
 	r, err := recording.NewReader(bufio.NewReaderSize(in, 64<<10))
 	if err != nil {
@@ -59,7 +62,7 @@ func Replay(o *Options, s *term.Streams) error {
 	if o.Verbose {
 		describe(&r.Origin, s.Err)
 	}
-	p := &player{o: o, streams: s, r: r, name: name, to: math.MaxInt64}
+	p := &player{o: o, cond: cond, streams: s, r: r, name: name, to: math.MaxInt64}
 	p.clock = r.Clock
 	if p.from = o.From.after(r.Clock.Mono); o.To.Text != "" {
 		p.to = o.To.after(r.Clock.Mono)
@@ -71,6 +74,29 @@ func Replay(o *Options, s *term.Streams) error {
 		return err
 	}
 	return p.play()
+}
+
+// check returns the file, and the condition or "".
+func (o *Options) check() (file, cond string, err error) {
+	words := o.Operands
+	if len(words) > 2 && words[1] == "if" {
+		return "", "", exit.Usagef("the shell has split '%s' at its blanks: put the condition in single quotes, as in ksnoop replay FILE 'if count > 4k'", strings.Join(words[1:], " "))
+	}
+	if len(words) == 0 || len(words) > 2 || len(words) == 2 && !isCondition(words[1]) {
+		return "", "", exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(words))
+	}
+	for _, glob := range o.Funcs {
+		if err := checkGlob(glob); err != nil {
+			return "", "", err
+		}
+	}
+	return words[0], strings.Join(words[1:], ""), nil
+}
+
+// isCondition reports whether an operand is a condition, and not the name of a file.
+func isCondition(word string) bool {
+	rest, ok := strings.CutPrefix(word, "if")
+	return ok && rest != "" && strings.ContainsAny(rest[:1], " \t\n(!$")
 }
 
 // describe prints where and of what a recording was made.
@@ -86,6 +112,7 @@ func describe(from *recording.Origin, stderr io.Writer) {
 // player prints the items of a recording.
 type player struct {
 	o       *Options
+	cond    string // or ""
 	streams *term.Streams
 	r       *recording.Reader
 	name    string // of the file
@@ -108,8 +135,8 @@ func (p *player) open(looks render.Options) (err error) {
 	if err := checkFuncs(p.o.Funcs, p.r.Unit, render.PlainName(p.name)); err != nil {
 		return err
 	}
-	if p.o.Cond != "" {
-		trace, err := spec.ParseCondition(p.o.Cond)
+	if p.cond != "" {
+		trace, err := spec.ParseCondition(p.cond)
 		if err != nil {
 			return err
 		}
@@ -302,8 +329,8 @@ func (m Moment) after(begin time.Duration) time.Duration {
 	return m.At
 }
 
-// CheckGlob returns an error for a value of --func that is no pattern.
-func CheckGlob(glob string) error {
+// checkGlob returns an error for a value of --func that is no pattern.
+func checkGlob(glob string) error {
 	if _, err := path.Match(glob, ""); err != nil {
 		return exit.Usagef("--func is %q: that is not a pattern of names, such as tcp_*", glob)
 	}

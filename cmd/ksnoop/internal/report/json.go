@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // jsonVersion changes if a member changes its meaning.
@@ -65,21 +66,8 @@ func (j *jsonLines) End() error {
 }
 
 func (j *jsonLines) write(line any) error {
-	text, err := encode(line)
-	if err != nil {
-		return err
-	}
-	_, err = j.w.Write(text)
+	_, err := j.w.Write(render.AppendJSON(nil, line))
 	return err
-}
-
-// encode returns a value as a line of JSON, in which < and > are not escaped.
-func encode(value any) ([]byte, error) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return text.Bytes(), err
 }
 
 // jsonObject is an object that keeps the order of its members.
@@ -89,14 +77,11 @@ type jsonObject []Field
 func (o jsonObject) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i, f := range o {
-		value, err := encode(jsonValue(f.Value))
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(append(appendJSONText(text, f.Name), ':'), bytes.TrimSpace(value)...)
+		text = append(appendJSONText(text, f.Name), ':')
+		text = bytes.TrimSpace(render.AppendJSON(text, jsonValue(f.Value)))
 	}
 	return append(text, '}'), nil
 }

@@ -117,7 +117,7 @@ type Appearance struct {
 	Format    string // one of render.Formats; or "" for text, or for compact if Values are
 	Values    btfdump.Options
 	Look      render.Look
-	Color     string // auto, always or never
+	Color     string // one of term.Colors
 	NoSymbols bool   // pointers inside values are shown without names
 }
 
@@ -134,7 +134,7 @@ func (a *Appearance) On(stdout io.Writer) (render.Options, error) {
 	switch {
 	case a.Format != "json":
 		o.Look.Width = term.WidthOf(stdout)
-		return o, term.SetColor(stdout, a.Color)
+		term.SetColor(stdout, a.Color)
 	case a.Look.Time == render.Delta:
 		return o, exit.Usagef("--time is %q: JSON always has ns of CLOCK_MONOTONIC, as mono, and can have wall beside it", a.Look.Time)
 	}

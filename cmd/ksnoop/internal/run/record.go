@@ -20,6 +20,9 @@ import (
 // Record writes raw records to a file until a limit, a signal, or the end of a process
 // or command.
 func Record(o *Options, s *term.Streams) error {
+	if err := o.File.check(&o.Specs); err != nil {
+		return err
+	}
 	file, err := openFile(&o.File, s)
 	if err != nil {
 		return err

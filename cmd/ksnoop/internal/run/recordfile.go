@@ -1,15 +1,20 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime/recording"
 )
@@ -18,8 +23,35 @@ import (
 type FileOptions struct {
 	Name   string // - is standard output
 	Rotate uint64 // size in bytes from which on the next file begins, or 0
-	Keep   int    // number of files before the current one that are kept
+	Keep   int    // number of files before the current one that are kept, or 0 for the default
 }
+
+// FileSize parses the value of --rotate.
+func FileSize(option, text string) (uint64, error) {
+	digits := strings.TrimRight(text, "KMG")
+	shift, ok := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[text[len(digits):]]
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if least := uint64(1 << 16); err != nil || !ok || n > math.MaxInt64>>shift || n<<shift < least {
+		return 0, exit.Usagef("--%s is %q: it must be a number of bytes such as 64K, 100M or 2G, and 64K at least", option, text)
+	}
+	return n << shift, nil
+}
+
+// check returns an error unless the options say where to record these specs.
+func (o *FileOptions) check(specs *target.Specs) error {
+	switch {
+	case o.Name == "" && len(specs.Texts) > 0:
+		return exit.Usagef("record writes to no file: name it, as in ksnoop record -w FILE %s", specs.Texts[0])
+	case o.Name == "":
+		return exit.Usagef("record writes to no file: name it, as in ksnoop record -w FILE -f %s", specs.Files[0])
+	case o.Keep > 0 && o.Rotate == 0:
+		return exit.Usagef("--keep is for the files of --rotate: give their size, as in --rotate 100M")
+	}
+	return nil
+}
+
+// defaultKeep is the number of files before the current one that are kept by default.
+const defaultKeep = 9
 
 // recordFile is the file that Record writes to. With Rotate, FILE is the current one,
 // FILE.1 the one before it, and so on.
@@ -125,7 +157,7 @@ func (f *recordFile) rotate() error {
 	if err := f.file.Close(); err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
-	for n := f.Keep; n > 0; n-- {
+	for n := cmp.Or(f.Keep, defaultKeep); n > 0; n-- {
 		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -45,7 +45,7 @@ func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error
 		{"every", o.Every > 0 && !iterates}, {"clear", o.Clear}, {"top", o.Arrange.Top > 0}, {"sort", o.Arrange.Sort != ""}, {"keys", o.Keys > 0},
 	} {
 		if option.given && len(tables) == 0 {
-			return exit.Usagef("--%s is for tables, and no spec has an aggregate: as in ksnoop 'vfs_read($comm, count())'", option.name)
+			return exit.Usagef("--%s is for tables, and no spec has an aggregate: tables are of specs such as 'vfs_read($comm, count())'", option.name)
 		}
 	}
 	if err := o.Arrange.Fits(tables); err != nil {

@@ -127,7 +127,7 @@ func TestRedrawIntervals(t *testing.T) {
 func TestTableOptions(t *testing.T) {
 	count := []*runtime.Table{{Aggregates: []*compiler.Aggregate{{Kind: compiler.Count, Name: "count()"}}}}
 	least := []*runtime.Table{{Aggregates: []*compiler.Aggregate{{Kind: compiler.Min, Name: "min(x)"}}}}
-	const none = " is for tables, and no spec has an aggregate: as in ksnoop 'vfs_read($comm, count())'"
+	const none = " is for tables, and no spec has an aggregate: tables are of specs such as 'vfs_read($comm, count())'"
 	for _, tc := range []struct {
 		options TableOptions
 		tables  []*runtime.Table

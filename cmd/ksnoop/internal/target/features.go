@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 )
@@ -45,11 +44,11 @@ var onARM64 = map[string]func(f *compiler.Features){
 }
 
 // FeaturesOf returns the features of kernels of a version, with these types on this
-// architecture. Version "" means the newest one.
-func FeaturesOf(version string, types *btf.Spec, arch *compiler.Arch) (compiler.Features, error) {
-	i, err := FeaturesIndex(version)
-	if err != nil {
-		return compiler.Features{}, err
+// architecture. The version is one of Versions, or "" for the newest one.
+func FeaturesOf(version string, types *btf.Spec, arch *compiler.Arch) compiler.Features {
+	i := len(kernelFeatures) - 1
+	if version != "" {
+		i = slices.Index(Versions(), version)
 	}
 	f := kernelFeatures[i].Features
 	if lack := onARM64[kernelFeatures[i].name]; lack != nil && arch == compiler.ARM64 {
@@ -58,21 +57,13 @@ func FeaturesOf(version string, types *btf.Spec, arch *compiler.Arch) (compiler.
 	if kernelFeatures[i].sessions && f.KprobeMulti {
 		f.SessionIsReturn = resolve.TypeID(types, "bpf_session_is_return", (*btf.Func)(nil))
 	}
-	return f, nil
+	return f
 }
 
-// FeaturesIndex returns the index of a version in kernelFeatures.
-func FeaturesIndex(version string) (int, error) {
-	var names []string
+// Versions returns the versions of kernels whose features are known, oldest first.
+func Versions() (names []string) {
 	for _, k := range kernelFeatures {
 		names = append(names, k.name)
 	}
-	if version == "" {
-		return len(names) - 1, nil
-	}
-	i := slices.Index(names, version)
-	if i < 0 {
-		return 0, exit.Usagef("--kernel-features is %q: it must be %s", version, exit.OrList(names))
-	}
-	return i, nil
+	return names
 }

@@ -22,7 +22,7 @@ import (
 // one are given.
 type Choice struct {
 	Types    string // a file
-	Features string // a version
+	Features string // one of Versions
 }
 
 // Open describes the running kernel for the functions of traces, or the kernel that
@@ -36,10 +36,7 @@ func (c Choice) Open(traces []*spec.Trace, fit func(*compiler.Target) bool) (*ru
 	if err != nil {
 		return nil, err
 	}
-	target.Features, err = FeaturesOf(c.Features, target.Kernel, target.Arch)
-	if err != nil {
-		return nil, err
-	}
+	target.Features = FeaturesOf(c.Features, target.Kernel, target.Arch)
 	fit(target)
 	return nil, nil
 }

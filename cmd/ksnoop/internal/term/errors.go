@@ -1,7 +1,6 @@
 package term
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // PrintErrors prints each of the errors that err joins. Equal errors, as of several
@@ -46,10 +46,8 @@ type errorPlace struct {
 
 // PrintJSONErrors prints the errors of [PrintErrors] as JSON, one object on each line.
 func PrintJSONErrors(w io.Writer, err error, status int) {
-	lines := json.NewEncoder(w)
-	lines.SetEscapeHTML(false)
 	for _, e := range distinct(err) {
-		_ = lines.Encode(newErrorLine(e, status)) // nobody is left to be told
+		_, _ = w.Write(render.AppendJSON(nil, newErrorLine(e, status))) // nobody is left to be told
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -198,22 +197,21 @@ func pathEnd(text []byte, i int) int {
 	return i
 }
 
-// SetColor colours standard output from now on, if when asks for that.
-func SetColor(stdout io.Writer, when string) error {
+// Colors are the times when text is coloured, the default first.
+var Colors = []string{"auto", "always", "never"}
+
+// SetColor colours standard output from now on, if when, one of Colors, asks for that.
+func SetColor(stdout io.Writer, when string) {
 	color := false
 	switch when {
 	case "auto":
 		color = IsTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	case "always":
 		color = true
-	case "never":
-	default:
-		return exit.UnknownName("--color", when, []string{"auto", "always", "never"})
 	}
 	if out, ok := stdout.(*PlainWriter); ok {
 		out.color = color
 	}
-	return nil
 }
 
 // WidthOf returns the number of columns of a terminal, or 0 if w is none and lines

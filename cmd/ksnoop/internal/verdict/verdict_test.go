@@ -38,8 +38,7 @@ func deal(t *testing.T, text string, kind compiler.Kind) (all dealt, err error) 
 	require.NoError(t, err)
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(t)))
 	require.NoError(t, err)
-	features, err := target.FeaturesOf("6.12", types, compiler.AMD64)
-	require.NoError(t, err)
+	features := target.FeaturesOf("6.12", types, compiler.AMD64)
 	kernel := &compiler.Target{Kernel: types, Module: target.NoModule, Arch: compiler.AMD64, Features: features}
 	tester := &tester{options: &Options{Attach: kind}, suite: s, counted: everything(s), target: kernel}
 	tester.bind = func(traces []*spec.Trace, kernel *compiler.Target, w resolve.Wishes) (*compiler.Plan, error) {
