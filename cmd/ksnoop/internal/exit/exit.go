@@ -71,7 +71,8 @@ func IsUsage(err error) bool {
 // UnknownName returns the error for a value that is not one of the names that an
 // option takes.
 func UnknownName(option, name string, names []string) error {
-	if near, ok := spec.Nearest(name, slices.Values(names)); ok {
+	version := strings.ContainsAny(name, "0123456789") // one that is spelled nearly the same need not be near
+	if near, ok := spec.Nearest(name, slices.Values(names)); ok && !version {
 		return Usagef("%s is %q: did you mean %q? it must be %s", option, name, near, OrList(names))
 	}
 	return Usagef("%s is %q: it must be %s", option, name, OrList(names))
