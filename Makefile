@@ -2,21 +2,20 @@
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# Otherwise fmt.Errorf is inlined in 200 places, and functions begin every 32 bytes: 0.25 MB.
-BUILD := go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -gcflags=fmt=-l -ldflags "-s -w -funcalign=4 -X main.version=$(VERSION)"
-
 # What is built is static, and so are the tests, which run in virtual machines. With
-# the same flags everywhere nothing is compiled twice.
+# the flags of cmd/build everywhere nothing is compiled twice.
 export CGO_ENABLED = 0
-export GOFLAGS += -trimpath -gcflags=fmt=-l
+export GOFLAGS += -trimpath -gcflags=fmt=-l -gcflags=errors=-l -gcflags=github.com/urfave/cli/v2=-l -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/...=-l -gcflags=github.com/ksnoop/ksnoop/compiler/spec=-l -gcflags=github.com/ksnoop/ksnoop/compiler/suite/...=-l
 
 # The static binary.
 ksnoop: FORCE
-	$(BUILD) -o $@ ./cmd/ksnoop
+	go run ./cmd/build -version "$(VERSION)" -o $@
+
+EXPORTER := cd cmd/ksnoop-exporter && go build -buildvcs=false -trimpath -tags urfave_cli_no_docs -gcflags=fmt=-l -ldflags "-s -w -funcalign=4 -X main.version=$(VERSION)"
 
 # The program that serves metrics to Prometheus.
 ksnoop-exporter: FORCE
-	cd cmd/ksnoop-exporter && $(BUILD) -o ../../$@ .
+	$(EXPORTER) -o ../../$@ .
 
 # What is made of one commit by one version of Go has the same bytes everywhere.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1)
@@ -46,15 +45,14 @@ dist-deps:
 static:
 	mkdir -p dist
 	for arch in amd64 arm64; do \
-		GOOS=linux GOARCH=$$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS= CGO_ENABLED=0 \
-			$(BUILD) -o dist/ksnoop-linux-$$arch ./cmd/ksnoop || exit 1; \
+		GOFLAGS= go run ./cmd/build -arch $$arch -version "$(VERSION)" -o dist/ksnoop-linux-$$arch || exit 1; \
 	done
 
 static-exporter:
 	mkdir -p dist
 	for arch in amd64 arm64; do \
-		( cd cmd/ksnoop-exporter && GOOS=linux GOARCH=$$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
-			$(BUILD) -o ../../dist/ksnoop-exporter-linux-$$arch . ) || exit 1; \
+		( export GOOS=linux GOARCH=$$arch GOAMD64=v1 GOARM64=v8.0 GOFLAGS=; \
+			$(EXPORTER) -o ../../dist/ksnoop-exporter-linux-$$arch . ) || exit 1; \
 	done
 
 # In ten minutes with empty caches: all tests on one kernel, where virtual machines can be had, and
@@ -120,7 +118,7 @@ cast:
 	go run ./e2e/cast
 
 clean:
-	rm -rf ksnoop ksnoop-exporter dist
+	rm -rf ksnoop ksnoop-exporter dist .build
 
 FORCE:
 .PHONY: dist image exporter-image static static-exporter dist-deps test test-kernels test-machines test-rest test-seeds test-long bench deps demo cast clean FORCE

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,9 +24,7 @@ import (
 // architecture. They depend on nothing but the sources: the test binary in the guest is
 // not the one that go test has built, which may have the paths of this machine.
 var (
-	builtKsnoop = eachArch(func(a vm.Arch) (string, error) {
-		return build(a, "ksnoop", "build", []string{"-tags", tags}, "../cmd/ksnoop")
-	})
+	builtKsnoop   = eachArch(buildKsnoop)
 	builtCommands = eachArch(func(a vm.Arch) (string, error) { return build(a, "commands", "build", nil, "./commands") })
 	builtGotest   = eachArch(func(a vm.Arch) (string, error) { return build(a, "gotest", "build", nil, "./gotest") })
 	builtTest     = eachArch(func(a vm.Arch) (string, error) {
@@ -56,13 +55,28 @@ func built(t *testing.T, p program, a vm.Arch) string {
 // scratch is the directory for built programs.
 var scratch string
 
+// buildKsnoop builds ksnoop as it is released.
+func buildKsnoop(a vm.Arch) (string, error) {
+	if err := dependOnSources(); err != nil {
+		return "", err
+	}
+	file := filepath.Join(scratch, "ksnoop-"+string(a))
+	cmd := exec.Command("go", "run", "./cmd/build", "-arch", string(a), "-o", file)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "GOGC=800")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", cmd, err, out)
+	}
+	return file, nil
+}
+
 // build runs a go command that builds a static program, and returns its path.
 func build(a vm.Arch, name, verb string, flags []string, source string) (string, error) {
 	if err := dependOnSources(); err != nil {
 		return "", err
 	}
 	file := filepath.Join(scratch, name+"-"+string(a))
-	args := slices.Concat([]string{verb, "-buildvcs=false", "-trimpath", compilerFlags, "-ldflags=" + linkerFlags, "-o", file}, flags, []string{source})
+	args := slices.Concat([]string{verb, "-buildvcs=false", "-ldflags=-s -w -funcalign=4", "-o", file}, flags, []string{source})
 	cmd := exec.Command("go", args...)
 	cmd.Env = buildFor(a)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -71,10 +85,16 @@ func build(a vm.Arch, name, verb string, flags []string, source string) (string,
 	return file, nil
 }
 
-// buildFor returns the environment of go commands that build static programs. The
-// compiler collects garbage more rarely, which saves a fifth of its work.
+// buildFor returns the environment of go commands that build static programs, with the
+// flags of the Makefile. The compiler collects garbage more rarely, which saves a fifth of
+// its work.
 func buildFor(a vm.Arch) []string {
-	return append(os.Environ(), "CGO_ENABLED=0", "GOGC=800", "GOARCH="+string(a))
+	makefile, err := os.ReadFile("../Makefile")
+	flags := regexp.MustCompile(`(?m)^export GOFLAGS \+= (.*)$`).FindSubmatch(makefile)
+	if flags == nil {
+		panic(fmt.Sprint("the Makefile exports no GOFLAGS: ", err))
+	}
+	return append(os.Environ(), "CGO_ENABLED=0", "GOGC=800", "GOARCH="+string(a), "GOFLAGS="+string(flags[1]))
 }
 
 // isStatic reports whether a program needs no dynamic linker.
@@ -86,14 +106,6 @@ func isStatic(path string) bool {
 	defer f.Close()
 	return !slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
-
-// The flags of the Makefile: tags excludes parts of packages that ksnoop does not use, and
-// the others make it smaller, too.
-const (
-	tags          = "urfave_cli_no_docs"
-	compilerFlags = "-gcflags=fmt=-l"
-	linkerFlags   = "-s -w -funcalign=4"
-)
 
 // dependOnSources looks at every source file of the module. go test remembers
 // which files a test has looked at, and does not use its cached result when one of

@@ -34,7 +34,7 @@ var builtExporter = eachArch(func(a vm.Arch) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(scratch, "ksnoop-exporter-"+string(a))
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", tags, "-ldflags=-s -w", "-o", file, ".")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "urfave_cli_no_docs", "-ldflags=-s -w", "-o", file, ".")
 	cmd.Dir = "../cmd/ksnoop-exporter"
 	cmd.Env = buildFor(a)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,6 +19,7 @@ type environment struct {
 	term.Streams
 	own         run.Inherited
 	args        []string // as typed
+	line        *getopt.Line
 	operands    []string // without the name of a command
 	named       bool     // whether a command was named
 	help        bool
@@ -40,17 +41,26 @@ func newApp(e *environment) *cli.App {
 			onOffFlag("version V", "print the version", &e.version),
 			choiceFlag("errors", "print errors as `FORMAT`: %s", &e.errorFormat, errorFormats),
 		},
-		Writer:    e.Out,
-		ErrWriter: e.Err,
+		HideHelp:       true, // help, its option and that of the version are above
+		HideVersion:    true,
+		Writer:         &firstError{w: e.Out},
+		ErrWriter:      e.Err,
+		OnUsageError:   e.misused,
+		ExitErrHandler: func(*cli.Context, error) {}, // main prints it
+		Action: func(c *cli.Context) error {
+			cli.ShowVersion(c)
+			return nil
+		},
 	}
 	app.Commands = []*cli.Command{
 		traceCommand(e), printCommand(e), watchCommand(e), followCommand(e), recordCommand(e), replayCommand(e), infoCommand(e), listCommand(e), compileCommand(e), dumpCommand(e),
 		doctorCommand(e), testCommand(e), checkCommand(e), completionCommand(e), helpCommand(), completeCommand(e),
 	}
 	for _, c := range app.Commands {
-		c.HelpName = app.Name + " " + c.Name
-		c.OnUsageError = misused
+		c.OnUsageError = e.misused
+		c.HideHelp = true
 	}
+	app.Setup()
 	return app
 }
 
@@ -59,57 +69,50 @@ var errorFormats = []string{"text", "json"}
 
 // runApp runs a command line, without the program's name.
 func runApp(args []string, e *environment) error {
-	out := &firstError{w: e.Out}
 	app := newApp(e)
-	app.Writer = out
-	e.args = args
-	var err error
-	if len(args) > 0 && args[0] == completeWord {
-		err = e.runCommand(app, app.Command(completeWord), &getopt.Line{Operands: args[1:]})
-	} else {
-		err = e.runLine(app, getopt.Split(args, finder(app)))
-	}
-	if err == nil && out.err != nil {
+	err := app.Run(e.words(app, args))
+	if out := app.Writer.(*firstError); err == nil && out.err != nil {
 		err = fmt.Errorf("write the help: %w", out.err)
 	}
 	return err
 }
 
-// runLine runs the command of a line. The options of every command are read before its
-// own: mistakes in these are printed in the format for errors, and help and the version
-// even if something else is wrong.
-func (e *environment) runLine(app *cli.App, line *getopt.Line) error {
-	every := &cli.Command{HelpName: app.Name, Flags: app.Flags, OnUsageError: misused, Action: func(*cli.Context) error { return nil }}
-	options, own := divide(line.Options, every)
-	if err := e.runCommand(app, every, &getopt.Line{Options: options}); err != nil {
-		return err
+// words returns a command line as package cli reads it: the options of every command
+// before the name of one, its own before the operands. So mistakes in the former are
+// found first, and the others are printed in the format for errors.
+func (e *environment) words(app *cli.App, args []string) []string {
+	e.args, e.line = args, &getopt.Line{Operands: args}
+	if len(args) == 0 || args[0] != completeWord {
+		e.line = getopt.Split(args, finder(app))
 	}
 	c := app.Command("trace")
-	e.operands = line.Operands
-	if len(line.Operands) > 0 {
-		if named := app.Command(line.Operands[0]); named != nil {
-			c, e.named, e.operands = named, true, line.Operands[1:]
+	e.operands = e.line.Operands
+	if len(e.operands) > 0 {
+		if named := app.Command(e.operands[0]); named != nil {
+			c, e.named, e.operands = named, true, e.operands[1:]
 		}
 	}
-	switch {
-	case e.version:
-		fmt.Fprintf(app.Writer, "%s version %s\n", app.Name, app.Version)
-		return nil
-	case c.Name == "help" && len(e.operands) > 0: // --help changes nothing of it
-	case e.help && e.named:
-		printHelp(app.Writer, c)
-		return nil
-	case e.help:
-		printHelp(app.Writer, app)
-		return nil
+	every, own := divide(e.line.Options, app.Flags)
+	version, help := isOn(every, "version"), isOn(every, "help")
+	if version || c.Name == "help" && len(e.operands) > 0 { // --help changes nothing of it
+		help, every = false, slices.DeleteFunc(every, func(o getopt.Given) bool { return o.Name == "help" })
 	}
-	return e.runCommand(app, c, &getopt.Line{Options: own, Operands: e.operands, Behind: line.Behind})
+	words := append([]string{app.Name}, respelled(every, app.Flags)...)
+	if version || help && !e.named {
+		return words
+	}
+	words = append(append(words, c.Name), respelled(own, c.Flags)...)
+	words = append(append(words, "--"), e.operands...)
+	if e.line.Behind != nil {
+		words = append(append(words, "--"), e.line.Behind...)
+	}
+	return words
 }
 
-// divide returns the options that a command has, and the others.
-func divide(options []getopt.Given, c *cli.Command) (own, others []getopt.Given) {
+// divide returns the options that are among flags, and the others.
+func divide(options []getopt.Given, flags []cli.Flag) (own, others []getopt.Given) {
 	for _, o := range options {
-		if flagOf(c, o) != nil {
+		if flagOf(flags, o) != nil {
 			own = append(own, o)
 		} else {
 			others = append(others, o)
@@ -118,53 +121,41 @@ func divide(options []getopt.Given, c *cli.Command) (own, others []getopt.Given)
 	return own, others
 }
 
-// runCommand runs a command with the words of a line. App.Run would do the same, but can
-// also print help by text/template. That finds methods by their names, so the linker
-// would keep every exported method of the program.
-func (e *environment) runCommand(app *cli.App, c *cli.Command, line *getopt.Line) error {
-	set := flag.NewFlagSet(c.Name, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	var given []cli.Flag
-	for _, o := range line.Options {
-		f := flagOf(c, o)
-		if err := e.checkOption(app, c, f, o); err != nil {
-			return err
-		}
-		if !slices.Contains(given, f) {
-			if err := f.Apply(set); err != nil {
-				return err
-			}
-			given = append(given, f)
+// isOn reports whether an option without a value was given, and not as =false.
+func isOn(options []getopt.Given, name string) (on bool) {
+	for _, o := range options {
+		if o.Name == name {
+			value, err := strconv.ParseBool(o.Value)
+			on = value || err != nil
 		}
 	}
-	ctx := cli.NewContext(app, set, nil)
-	ctx.Command = c
-	for _, o := range line.Options {
-		f := flagOf(c, o)
-		if err := set.Parse([]string{respelled(o, f)}); err != nil {
-			return c.OnUsageError(ctx, err, true)
-		}
-		if err := f.(cli.ActionableFlag).RunAction(ctx); err != nil { // also for a value that another one follows
-			return err
-		}
-	}
-	words := append([]string{"--"}, line.Operands...)
-	if line.Behind != nil {
-		words = append(append(words, "--"), line.Behind...)
-	}
-	if err := set.Parse(words); err != nil {
-		return c.OnUsageError(ctx, err, true)
-	}
-	return c.Action(ctx)
+	return on
 }
 
-func (f *firstError) Unwrap() io.Writer { return f.w }
+// respelled returns options as package cli reads them. For one that the command does not
+// have, and for one without its value, it is a word that package cli refuses: it would take
+// --p for -p, and the next word for a value.
+func respelled(options []getopt.Given, flags []cli.Flag) (words []string) {
+	for _, o := range options {
+		word := "---"
+		if f := flagOf(flags, o); f != nil && !o.Missing() {
+			word = "--" + f.Names()[0]
+			if o.HasValue {
+				word += "=" + o.Value
+			}
+		}
+		words = append(words, word)
+	}
+	return words
+}
 
 // firstError keeps the first error of a writer for callers that do not check it.
 type firstError struct {
 	w   io.Writer
 	err error
 }
+
+func (f *firstError) Unwrap() io.Writer { return f.w }
 
 func (f *firstError) Write(p []byte) (int, error) {
 	n, err := f.w.Write(p)
@@ -184,8 +175,8 @@ func finder(app *cli.App) func(name string) (getopt.Option, bool) {
 	}
 	return func(name string) (getopt.Option, bool) {
 		for _, f := range flags {
-			if long, short := flagNames(f); name == long || slices.Contains(short, name) {
-				return getopt.Option{Name: long, TakesValue: takesValue(f)}, true
+			if names := f.Names(); slices.Contains(names, name) {
+				return getopt.Option{Name: names[0], TakesValue: takesValue(f)}, true
 			}
 		}
 		return getopt.Option{}, false
@@ -199,27 +190,18 @@ func takesValue(f cli.Flag) bool {
 
 // flagOf returns the flag of a command for an option, or nil. A letter is that of the
 // command's own option: -n is not the same in all.
-func flagOf(c *cli.Command, o getopt.Given) (named cli.Flag) {
+func flagOf(flags []cli.Flag, o getopt.Given) (named cli.Flag) {
 	letter := strings.TrimPrefix(o.Spelled, "-")
-	for _, f := range c.Flags {
-		long, short := flagNames(f)
-		if slices.Contains(short, letter) {
+	for _, f := range flags {
+		names := f.Names()
+		if slices.Contains(names[1:], letter) {
 			return f
 		}
-		if long == o.Name {
+		if names[0] == o.Name {
 			named = f
 		}
 	}
 	return named
-}
-
-// respelled returns an option as package cli reads it.
-func respelled(o getopt.Given, f cli.Flag) string {
-	name, _ := flagNames(f)
-	if o.HasValue {
-		name += "=" + o.Value
-	}
-	return "--" + name
 }
 
 // commandWords returns the operands of a command, and the words after the -- of its

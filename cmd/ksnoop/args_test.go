@@ -23,18 +23,25 @@ import (
 func understand(t *testing.T, args ...string) (got *cli.Context) {
 	e := &environment{Streams: term.Streams{Out: io.Discard, Err: io.Discard}}
 	app := newApp(e)
+	repeated := map[string][]string{}
+	app.Metadata["repeated"] = repeated
 	for _, c := range app.Commands {
 		c.Action = func(c *cli.Context) error {
 			got = c
 			return nil
 		}
 		for _, f := range c.Flags {
-			if f, ok := f.(*cli.StringFlag); ok {
-				f.Action = nil // accept any value
+			if f, ok := f.(valued); ok { // accept any value
+				f.value.parse = func(text string) error {
+					if f.value.repeats {
+						repeated[f.Name] = append(repeated[f.Name], text)
+					}
+					return nil
+				}
 			}
 		}
 	}
-	require.NoError(t, e.runLine(app, getopt.Split(args, finder(app))))
+	require.NoError(t, app.Run(e.words(app, args)))
 	require.NotNil(t, got, args)
 	return got
 }
@@ -74,10 +81,7 @@ func understood(t *testing.T, line string) string {
 
 // several returns the values of an option that may be given several times, or nil.
 func several(c *cli.Context, option string) []string {
-	if all, ok := c.Generic(option).(*texts); ok {
-		return *all.all
-	}
-	return nil
+	return c.App.Metadata["repeated"].(map[string][]string)[option]
 }
 
 // TestReadArgs verifies that options may be anywhere, as with getopt; that the
@@ -242,7 +246,7 @@ func TestUsageErrors(t *testing.T) {
 		status := ksnoopStatus(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
 		require.Equal(t, exit.Usage, status, tc.line)
 		require.Empty(t, stdout.String())
-		require.True(t, strings.HasPrefix(stderr.String(), tc.want), stderr.String())
+		require.True(t, strings.HasPrefix(stderr.String(), tc.want), tc.line+": "+stderr.String())
 	}
 }
 
@@ -303,7 +307,7 @@ func FuzzArgs(f *testing.F) {
 		for _, c := range app.Commands {
 			c.Action = func(*cli.Context) error { return nil }
 		}
-		err := e.runLine(app, getopt.Split(strings.Split(line, " "), finder(app)))
+		err := app.Run(e.words(app, strings.Split(line, " ")))
 		require.True(t, err == nil || exit.IsUsage(err), err)
 		if err != nil && !strings.Contains(line, "flag") {
 			require.NotContains(t, err.Error(), "flag")

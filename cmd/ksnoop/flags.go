@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"slices"
 	"strings"
 
@@ -26,29 +28,90 @@ const (
 // join returns the options of several groups.
 func join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
+// The flags of package cli, which asks them for their names about a thousand times, and
+// would run a regular expression each time. It reads the long names alone, as words has
+// replaced the short ones.
+type (
+	onOff struct {
+		*cli.BoolFlag
+		names []string
+	}
+	valued struct {
+		*cli.GenericFlag
+		names []string
+		value *value
+	}
+)
+
+func (f onOff) Names() []string  { return f.names }
+func (f valued) Names() []string { return f.names }
+
+// Apply defines the option in a set of package flag.
+func (f onOff) Apply(set *flag.FlagSet) error {
+	to := f.Destination
+	if to == nil {
+		to = new(bool)
+	}
+	set.BoolVar(to, f.Name, *to, f.Usage)
+	return nil
+}
+
+// Apply defines the option in a set of package flag.
+func (f valued) Apply(set *flag.FlagSet) error {
+	set.Var(f.value, f.Name, f.Usage)
+	return nil
+}
+
+// value is the value of an option. Each one of a command line is parsed, also if another
+// one follows.
+type value struct {
+	parse   func(text string) error // nil accepts any
+	text    string                  // the last one, or the default
+	repeats bool                    // whether all count, and not the last alone
+	none    error                   // for an option without a value, or nil for the error that others have
+	wrong   error                   // what parse returned: package flag passes on its text alone
+}
+
+func (v *value) String() string { return v.text }
+
+func (v *value) Set(text string) error {
+	v.text = text
+	if v.parse != nil {
+		v.wrong = v.parse(text)
+	}
+	return v.wrong
+}
+
 // onOffFlag returns an option without a value. names is the long name, and after a
 // blank the short one if there is one.
-func onOffFlag(names, usage string, to *bool) *cli.BoolFlag {
-	name, short := splitNames(names)
-	return &cli.BoolFlag{Name: name, Aliases: short, Usage: usage, Destination: to}
+func onOffFlag(names, usage string, to *bool) onOff {
+	all := strings.Fields(names)
+	return onOff{&cli.BoolFlag{Name: all[0], Aliases: all[1:], Usage: usage, Destination: to}, all}
+}
+
+// valuedFlag returns an option with a value.
+func valuedFlag(names, usage string, v *value) valued {
+	all := strings.Fields(names)
+	return valued{&cli.GenericFlag{Name: all[0], Aliases: all[1:], Usage: usage, Value: v}, all, v}
 }
 
 // parsedFlag returns an option whose value is converted by read, which gets the option's
 // long name for its errors.
-func parsedFlag[T any](names, usage string, to *T, read func(option, text string) (T, error)) *cli.StringFlag {
-	name, short := splitNames(names)
-	return &cli.StringFlag{Name: name, Aliases: short, Usage: usage, Action: func(_ *cli.Context, text string) error {
-		v, err := read(name, text)
+func parsedFlag[T any](names, usage string, to *T, read func(option, text string) (T, error)) valued {
+	f := valuedFlag(names, usage, new(value))
+	f.value.parse = func(text string) error {
+		v, err := read(f.Name, text)
 		if err == nil {
 			*to = v
 		}
 		return err
-	}}
+	}
+	return f
 }
 
 // choiceFlag returns an option whose value is one of several, the default first. %s in
 // the usage stands for their list.
-func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringFlag {
+func choiceFlag[T ~string](names, usage string, to *T, choices []T) valued {
 	var texts []string
 	for _, c := range choices {
 		texts = append(texts, string(c))
@@ -56,7 +119,7 @@ func choiceFlag[T ~string](names, usage string, to *T, choices []T) *cli.StringF
 	f := parsedFlag(names, listed(usage, texts), to, func(option, text string) (T, error) {
 		return T(text), checkChoice(option, text, texts)
 	})
-	f.Value = texts[0]
+	f.value.text = texts[0]
 	return f
 }
 
@@ -73,76 +136,47 @@ func checkChoice(option, text string, choices []string) error {
 	return exit.UnknownName("--"+option, text, choices)
 }
 
-// textFlag returns an option with a text, which may not be empty: in --container "$ID", the
-// variable may have no value. to holds the default.
-func textFlag(names, usage string, to *string) *cli.StringFlag {
-	name, short := splitNames(names)
-	f := &cli.StringFlag{Name: name, Aliases: short, Usage: usage, Destination: to, Value: *to}
-	f.Action = func(c *cli.Context, text string) error {
-		if text == "" {
-			return withoutValue(c.Command, f)
-		}
-		return nil
-	}
+// errEmpty is the error for an option with an empty text: in --container "$ID", the
+// variable may have no value.
+var errEmpty = errors.New("no value")
+
+// textFlag returns an option with a text that is not empty. to holds the default.
+func textFlag(names, usage string, to *string) valued {
+	f := parsedFlag(names, usage, to, notEmpty)
+	f.value.text = *to
 	return f
 }
 
-// textsFlag returns an option that may be given several times, each time with a text.
-func textsFlag(names, usage string, to *[]string) *cli.GenericFlag {
-	name, short := splitNames(names)
-	f := &cli.GenericFlag{Name: name, Aliases: short, Usage: usage, Value: &texts{all: to}}
-	f.Action = func(c *cli.Context, _ any) error {
-		if slices.Contains(*to, "") {
-			return withoutValue(c.Command, f)
-		}
-		return nil
+func notEmpty(_, text string) (string, error) {
+	if text == "" {
+		return "", errEmpty
 	}
-	return f
+	return text, nil
+}
+
+// textsFlag returns an option that may be given several times, each time with a text.
+// Those of package cli would be split at commas.
+func textsFlag(names, usage string, to *[]string) valued {
+	return repeatedFlag(names, usage, to, notEmpty)
 }
 
 // choicesFlag returns an option that may be given several times, each time with one of
 // several values. %s in the usage stands for their list.
-func choicesFlag(names, usage string, to *[]string, choices []string) *cli.GenericFlag {
-	f := textsFlag(names, listed(usage, choices), to)
-	f.Action = func(*cli.Context, any) error {
-		return checkChoice(f.Name, (*to)[len(*to)-1], choices)
-	}
+func choicesFlag(names, usage string, to *[]string, choices []string) valued {
+	return repeatedFlag(names, listed(usage, choices), to, func(option, text string) (string, error) {
+		return text, checkChoice(option, text, choices)
+	})
+}
+
+// repeatedFlag returns an option that may be given several times, whose values are
+// converted by read.
+func repeatedFlag(names, usage string, to *[]string, read func(option, text string) (string, error)) valued {
+	f := parsedFlag(names, usage, to, func(option, text string) ([]string, error) {
+		v, err := read(option, text)
+		return append(*to, v), err
+	})
+	f.value.repeats = true
 	return f
-}
-
-// texts holds the values of an option that may be given several times. Those of package
-// cli would be split at commas.
-type texts struct {
-	all  *[]string
-	none error // for an option without a value, or nil for the error that others have
-}
-
-func (t *texts) Set(value string) error {
-	*t.all = append(*t.all, value)
-	return nil
-}
-
-// String returns no default.
-func (t *texts) String() string { return "" }
-
-// flagNames returns the names of an option. The Names methods of package cli would
-// run regular expressions.
-func flagNames(f cli.Flag) (name string, short []string) {
-	switch f := f.(type) {
-	case *cli.BoolFlag:
-		return f.Name, f.Aliases
-	case *cli.StringFlag:
-		return f.Name, f.Aliases
-	case *cli.GenericFlag:
-		return f.Name, f.Aliases
-	}
-	all := f.Names()
-	return all[0], all[1:]
-}
-
-func splitNames(names string) (name string, short []string) {
-	all := strings.Fields(names)
-	return all[0], all[1:]
 }
 
 // number returns a function that parses the number of an option.
@@ -157,11 +191,9 @@ func number[T int | uint32 | uint64](limit uint64) func(option, text string) (T,
 func in(category string, flags ...cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		switch f := f.(type) {
-		case *cli.BoolFlag:
+		case onOff:
 			f.Category = category
-		case *cli.StringFlag:
-			f.Category = category
-		case *cli.GenericFlag:
+		case valued:
 			f.Category = category
 		}
 	}
@@ -173,10 +205,10 @@ func in(category string, flags ...cli.Flag) []cli.Flag {
 func hidden(flags []cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		switch f := f.(type) {
-		case *cli.BoolFlag:
+		case onOff:
 			f.Hidden = true
-		case *cli.StringFlag:
-			f.Hidden, f.Action = true, nil
+		case valued:
+			f.Hidden, f.value.parse = true, nil
 		}
 	}
 	return flags
@@ -188,7 +220,7 @@ func helpFlag(to *bool) cli.Flag { return onOffFlag("help h", "show help", to) }
 // fileFlag returns the option for files of specs.
 func fileFlag(s *target.Specs) []cli.Flag {
 	f := textsFlag("file f", "read specs and kprobe_events lines from `FILE`, one on each line; - is standard input; may be given several times", &s.Files)
-	f.Value.(*texts).none = exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
+	f.value.none = exit.Usagef("--file names no file: as in ksnoop -f probes.txt")
 	return []cli.Flag{f}
 }
 
@@ -196,7 +228,7 @@ func fileFlag(s *target.Specs) []cli.Flag {
 // for its features.
 func kernelFlags(k *target.Choice) []cli.Flag {
 	f := choiceFlag("kernel-features", "assume what kernel `VERSION` can do: %s (default: the running kernel; with --btf the newest)", &k.Features, target.Versions())
-	f.Value = ""
+	f.value.text = ""
 	return append(typesFlag(&k.Types), f)
 }
 

@@ -103,6 +103,10 @@ func helpCommand() *cli.Command {
 	}
 }
 
+func init() {
+	cli.HelpPrinterCustom = func(w io.Writer, _ string, of any, _ map[string]any) { printHelp(w, of) }
+}
+
 // printHelp prints the help of ksnoop itself, a *cli.App, or of a command.
 func printHelp(w io.Writer, of any) {
 	h := helpText{width: term.WidthOf(w)}

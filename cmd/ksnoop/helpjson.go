@@ -66,17 +66,19 @@ func newHelpObject(app *cli.App, topic string) *helpObject {
 func optionObjects(flags []cli.Flag) []optionObject {
 	all := []optionObject{}
 	for _, f := range flags {
-		long, short := flagNames(f)
+		names := f.Names()
 		documented := f.(cli.DocGenerationFlag)
-		o := optionObject{Name: long, Default: documented.GetValue(), Category: f.(cli.CategorizableFlag).GetCategory()}
-		if len(short) > 0 {
-			o.Short = short[0]
+		o := optionObject{Name: names[0], Default: documented.GetValue(), Category: f.(cli.CategorizableFlag).GetCategory()}
+		if len(names) > 1 {
+			o.Short = names[1]
 		}
 		o.Value, o.Usage = valueParts(documented.GetUsage())
 		if o.Value == "" && takesValue(f) {
 			o.Value = "VALUE"
 		}
-		_, o.Repeats = f.(*cli.GenericFlag)
+		if f, ok := f.(valued); ok {
+			o.Repeats = f.value.repeats
+		}
 		all = append(all, o)
 	}
 	return all

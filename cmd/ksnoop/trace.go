@@ -24,15 +24,13 @@ func traceCommand(e *environment) *cli.Command {
 
 // recordFlag returns the option for a file that is written besides.
 func recordFlag(o *run.FileOptions) []cli.Flag {
-	f := textFlag("record", "also write raw records to `FILE`, from which replay prints the same, in any format", &o.Name)
-	named := f.Action
-	f.Action = func(c *cli.Context, name string) error {
+	const usage = "also write raw records to `FILE`, from which replay prints the same, in any format"
+	return []cli.Flag{parsedFlag("record", usage, &o.Name, func(option, name string) (string, error) {
 		if name == "-" {
-			return exit.Usagef("--record is \"-\": the events are printed on standard output: name a file, or use ksnoop record -w -")
+			return "", exit.Usagef("--record is \"-\": the events are printed on standard output: name a file, or use ksnoop record -w -")
 		}
-		return named(c, name)
-	}
-	return []cli.Flag{f}
+		return notEmpty(option, name)
+	})}
 }
 
 // traces returns the action of a command that traces specs while another command may

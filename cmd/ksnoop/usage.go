@@ -14,25 +14,37 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// misused makes an error of package flag one of the usage.
-func misused(_ *cli.Context, err error, _ bool) error { return exit.Misuse(err) }
-
-// checkOption returns what is wrong with an option of a command, for which it has flag f,
-// or nil if it has none.
-func (e *environment) checkOption(app *cli.App, c *cli.Command, f cli.Flag, o getopt.Given) error {
-	if f == nil {
-		return e.noOption(app, c, o.Spelled)
+// misused returns what is wrong with the options of a command.
+func (e *environment) misused(c *cli.Context, err error, isCommand bool) error {
+	every, own := divide(e.line.Options, c.App.Flags)
+	if isCommand {
+		every = own
 	}
-	switch {
-	case o.Missing():
-		return withoutValue(c, f)
-	case o.HasValue && !o.TakesValue:
-		if _, err := strconv.ParseBool(o.Value); err != nil {
-			name, _ := flagNames(f)
-			return exit.Usagef("--%s is %q: it takes no value, or true or false", name, o.Value)
+	for _, o := range every {
+		if wrong := e.checkOption(c.App, c.Command, o); wrong != nil {
+			return wrong
 		}
 	}
-	return nil
+	return exit.Misuse(err)
+}
+
+// checkOption returns what is wrong with an option of a command, whose options have been
+// parsed, or nil.
+func (e *environment) checkOption(app *cli.App, c *cli.Command, o getopt.Given) error {
+	switch f := flagOf(c.Flags, o).(type) {
+	case nil:
+		return e.noOption(app, c, o.Spelled)
+	case valued:
+		if o.Missing() || f.value.wrong == errEmpty {
+			return withoutValue(c, f)
+		}
+		return f.value.wrong
+	default:
+		if _, err := strconv.ParseBool(o.Value); o.HasValue && err != nil {
+			return exit.Usagef("--%s is %q: it takes no value, or true or false", f.Names()[0], o.Value)
+		}
+		return nil
+	}
 }
 
 // noOption returns the error for an option that a command does not have: it may be a
@@ -51,14 +63,11 @@ func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) err
 }
 
 // withoutValue returns the error for an option of a command without its value.
-func withoutValue(c *cli.Command, f cli.Flag) error {
-	if several, ok := f.(*cli.GenericFlag); ok {
-		if none := several.Value.(*texts).none; none != nil {
-			return none
-		}
+func withoutValue(c *cli.Command, f valued) error {
+	if f.value.none != nil {
+		return f.value.none
 	}
-	name, _ := flagNames(f)
-	return noValue(c.HelpName, name)
+	return noValue(c.HelpName, f.Name)
 }
 
 // noValue returns the error for an option without its value. command has the words of
@@ -79,8 +88,7 @@ func commandNames(app *cli.App) (names []string) {
 func longOptions(c *cli.Command) iter.Seq[string] {
 	var names []string
 	for _, f := range c.Flags {
-		name, _ := flagNames(f)
-		names = append(names, name)
+		names = append(names, f.Names()[0])
 	}
 	return slices.Values(names)
 }

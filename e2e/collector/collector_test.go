@@ -252,9 +252,8 @@ var builtKsnoop = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(dir, "ksnoop")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags=-s -w", "-o", name, "./cmd/ksnoop")
+	cmd := exec.Command("go", "run", "./cmd/build", "-o", name)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
