@@ -28,9 +28,9 @@ const (
 // join returns the options of several groups.
 func join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
-// The flags of package cli, which asks them for their names about a thousand times, and
-// would run a regular expression each time. It reads the long names alone, as words has
-// replaced the short ones.
+// The flags of package cli, which would format each one's help, and run a regular
+// expression whenever it asks for their names: a thousand times for a command line. They
+// are defined by their long names alone, as words has replaced the short ones.
 type (
 	onOff struct {
 		*cli.BoolFlag
@@ -44,7 +44,9 @@ type (
 )
 
 func (f onOff) Names() []string  { return f.names }
+func (f onOff) String() string   { return f.Name }
 func (f valued) Names() []string { return f.names }
+func (f valued) String() string  { return f.Name }
 
 // Apply defines the option in a set of package flag.
 func (f onOff) Apply(set *flag.FlagSet) error {
