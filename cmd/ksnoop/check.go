@@ -30,13 +30,12 @@ The exit status is 1 if a spec does not fit a kernel. Without --btf, the running
 			textsFlag("symbols", "take the symbols from `FILE`, a copy of /proc/kallsyms or System.map, to know which functions have code; once for each --btf, in the same order", &o.Symbols),
 			choicesFlag("kernel-features", "assume what kernel `VERSION` can do: %s; once, or once for each --btf (default: the running kernel; with --btf the newest)", &o.Features, target.Versions()),
 		}),
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			if words := allWords(c); len(words) > 0 || len(o.Watch)+len(o.Print) == 0 {
-				if err := e.readSpecs(c, &o.Specs, words); err != nil {
-					return err
-				}
+				return e.readSpecs(c, &o.Specs, words)
 			}
-			return check.Run(o, e.Out)
+			return nil
 		},
+		Action: func(*cli.Context) error { return check.Run(o, e.Out) },
 	}
 }

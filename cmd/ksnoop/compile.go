@@ -19,11 +19,7 @@ func compileCommand(e *environment) *cli.Command {
 
 The check that excludes ksnoop itself is not shown.`,
 		Flags: join(programFlags(&o.Programs, &o.Specs, &o.Programs.CountCalls), fileFlag(&o.Specs), kernelFlags(&o.Kernel), listingFlag(&o.Format)),
-		Action: func(c *cli.Context) error {
-			if err := e.readSpecs(c, &o.Specs, allWords(c)); err != nil {
-				return err
-			}
-			return listing.Compile(o, &e.Streams)
-		},
+		Before: e.specs(&o.Specs),
+		Action: func(*cli.Context) error { return listing.Compile(o, &e.Streams) },
 	}
 }

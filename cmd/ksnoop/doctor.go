@@ -21,11 +21,12 @@ at least one kind works, and 1 if none does.
 			choiceFlag("output o", "print `FORMAT`: text, or json for one object", &o.Format, doctor.Formats),
 			onOffFlag("self-test", "trace known calls of ksnoop itself, and compare all values", &o.SelfTest),
 		},
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			if operands := allWords(c); len(operands) > 0 {
 				return exit.Usagef("doctor examines the whole system and takes no operand %q (ksnoop doctor --help explains more)", operands[0])
 			}
-			return doctor.Run(o, e.Out)
+			return nil
 		},
+		Action: func(*cli.Context) error { return doctor.Run(o, e.Out) },
 	}
 }

@@ -18,16 +18,17 @@ func dumpCommand(e *environment) *cli.Command {
 			choiceFlag("output o", "print `FORMAT`: %s", &o.Format, listing.Formats),
 			onOffFlag("hex", "read hexadecimal digits instead of bytes", &o.Hex),
 		}, colorFlag(&o.Color), valueFlags(&o.Values)),
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			operands := allWords(c)
 			switch len(operands) {
 			case 0:
 				return noOperand("dump")
 			case 1:
 				o.Type = operands[0]
-				return listing.Dump(o, &e.Streams)
+				return nil
 			}
 			return exit.Usagef("dump takes one type, not %d: quote its name, as in 'struct file'", len(operands))
 		},
+		Action: func(*cli.Context) error { return listing.Dump(o, &e.Streams) },
 	}
 }

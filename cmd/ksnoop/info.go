@@ -32,11 +32,7 @@ For a kprobe_events line, it shows the contents of the event's file format in tr
 A file of ksnoop record is described: where, when and of what it was recorded.`,
 		Flags: join(hidden(join(programFlags(new(target.Programs), new(target.Specs), new(bool)), talkFlags(new(bool), new(bool)))),
 			fileFlag(&o.Specs), typesFlag(&o.Kernel.Types), listingFlag(&o.Format), colorFlag(&o.Color)),
-		Action: func(c *cli.Context) error {
-			if err := e.readSpecs(c, &o.Specs, allWords(c)); err != nil {
-				return err
-			}
-			return replay.Info(o, e.Out)
-		},
+		Before: e.specs(&o.Specs),
+		Action: func(*cli.Context) error { return replay.Info(o, e.Out) },
 	}
 }

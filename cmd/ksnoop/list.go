@@ -24,11 +24,12 @@ With --takes, no GLOB means all functions, those of loaded modules included:
 		Flags: join(kernelFlags(&o.Kernel), []cli.Flag{
 			textsFlag("takes", "list only functions with an argument of `TYPE`, as in 'struct sock *'; may be given several times", &o.Takes),
 		}, listingFlag(&o.Format), colorFlag(&o.Color)),
-		Action: func(c *cli.Context) error {
-			if err := e.readSpecs(c, &o.Specs, allWords(c)); err != nil && len(o.Takes) == 0 {
+		Before: func(c *cli.Context) error {
+			if err := e.readSpecs(c, &o.Specs, allWords(c)); len(o.Takes) == 0 {
 				return err
 			}
-			return listing.List(o, e.Out)
+			return nil
 		},
+		Action: func(*cli.Context) error { return listing.List(o, e.Out) },
 	}
 }

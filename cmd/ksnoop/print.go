@@ -35,11 +35,12 @@ func printCommand(e *environment) *cli.Command {
 			parsedFlag("events n", "end after `N` readings", &o.Bounds.Events, number[uint64](run.MostEvents)),
 			parsedFlag("for", "end after `DURATION`", &o.Bounds.Duration, run.ParseTime),
 		), lookFlags(&o.Appearance), valueFlags(&o.Values)),
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			if o.Exprs = allWords(c); len(o.Exprs) == 0 {
 				return noOperand("print")
 			}
-			return values.Print(o, &e.Streams)
+			return nil
 		},
+		Action: func(*cli.Context) error { return values.Print(o, &e.Streams) },
 	}
 }

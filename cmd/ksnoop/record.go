@@ -23,6 +23,7 @@ func recordCommand(e *environment) *cli.Command {
 			parsedFlag("keep", "with --rotate, keep `N` files besides the newest (default: 9)", &o.File.Keep, number[int](10_000)),
 		}, fileFlag(&o.Specs), programFlags(&o.Programs, &o.Specs, &o.Summary),
 			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), countFlags(&o.Tables)),
-		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Record(o, &e.Streams) }),
+		Before: e.specsAndCommand(&o.Specs, &o.Command),
+		Action: func(*cli.Context) error { return run.Record(o, &e.Streams) },
 	}
 }

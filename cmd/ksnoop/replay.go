@@ -20,10 +20,11 @@ func replayCommand(e *environment) *cli.Command {
 			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
 			onOffFlag("summary", "print the counts at the end", &o.Summary),
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			o.Operands = allWords(c)
 			e.operands = nil // none is a spec
-			return replay.Replay(o, &e.Streams)
+			return nil
 		},
+		Action: func(*cli.Context) error { return replay.Replay(o, &e.Streams) },
 	}
 }

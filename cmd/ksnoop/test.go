@@ -27,7 +27,7 @@ func testCommand(e *environment) *cli.Command {
 The exit status is 0 if all assertions pass, 1 if not, 2 if the file is wrong, 4 if everything was skipped, 69 if this
 kernel cannot do it, 77 if it is not permitted, and 124 if the command takes too long.`,
 		Flags: join(timeFlags(&o.Bounds, &o.Ready), reportsFlag(&o.Output, report.Formats()), verdictFlags(o), evidenceFlags(o)),
-		Action: func(c *cli.Context) error {
+		Before: func(c *cli.Context) error {
 			operands, behind := commandWords(c)
 			if behind != nil {
 				if err := e.checkBehind(len(operands) == 0, behind); err != nil {
@@ -39,10 +39,11 @@ kernel cannot do it, 77 if it is not permitted, and 124 if the command takes too
 				return noOperand("test")
 			case 1:
 				o.File, o.Command = operands[0], behind
-				return verdict.Run(o, &e.Streams)
+				return nil
 			}
 			return exit.Usagef("test takes one probe file: as in ksnoop test tcp.probes -- ./run.sh")
 		},
+		Action: func(*cli.Context) error { return verdict.Run(o, &e.Streams) },
 	}
 }
 

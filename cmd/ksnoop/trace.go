@@ -18,7 +18,8 @@ func traceCommand(e *environment) *cli.Command {
 		Description: specExamples,
 		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Appearance, render.TraceFormats), programFlags(&o.Programs, &o.Specs, &o.Summary),
 			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Appearance), valueFlags(&o.Values)),
-		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Trace(o, &e.Streams) }),
+		Before: e.specsAndCommand(&o.Specs, &o.Command),
+		Action: func(*cli.Context) error { return run.Trace(o, &e.Streams) },
 	}
 }
 
@@ -33,9 +34,9 @@ func recordFlag(o *run.FileOptions) []cli.Flag {
 	})}
 }
 
-// traces returns the action of a command that traces specs while another command may
-// run: it stores the words of the command line, and calls run.
-func (e *environment) traces(s *target.Specs, command *[]string, run func() error) cli.ActionFunc {
+// specsAndCommand returns a function that stores the specs of a command line, and the
+// command to run meanwhile.
+func (e *environment) specsAndCommand(s *target.Specs, command *[]string) cli.BeforeFunc {
 	return func(c *cli.Context) error {
 		operands, behind := commandWords(c)
 		if behind != nil {
@@ -44,11 +45,13 @@ func (e *environment) traces(s *target.Specs, command *[]string, run func() erro
 			}
 		}
 		*command = behind
-		if err := e.readSpecs(c, s, operands); err != nil {
-			return err
-		}
-		return run()
+		return e.readSpecs(c, s, operands)
 	}
+}
+
+// specs returns a function that stores the specs of a command line.
+func (e *environment) specs(s *target.Specs) cli.BeforeFunc {
+	return func(c *cli.Context) error { return e.readSpecs(c, s, allWords(c)) }
 }
 
 // readSpecs stores where the specs of a command line are: files, operands, standard

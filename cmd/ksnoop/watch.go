@@ -32,6 +32,7 @@ A condition on the memory is about what was written. docs/watch.md describes all
 			pagesFlag("events", &o.Programs.Ring),
 			onOffFlag("summary", "count every write, and print the counts at the end", &o.Summary),
 		}, eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Appearance)),
-		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Trace(o, &e.Streams) }),
+		Before: e.specsAndCommand(&o.Specs, &o.Command),
+		Action: func(*cli.Context) error { return run.Trace(o, &e.Streams) },
 	}
 }
