@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
-	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // TestHelpJSON verifies that help --json describes all visible commands with all of their
@@ -66,53 +65,6 @@ func TestStatuses(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), ".Sh EXIT STATUS\n")
 	section, _, _ = strings.Cut(section, ".El\n")
 	require.Equal(t, want, strings.Fields(strings.ReplaceAll(strings.Join(firstGroups(`(?m)^\.It ([0-9 ,]+)$`, section), " "), ",", " ")))
-}
-
-// TestLanguage verifies that the description of the language has all of its words, and
-// that all forms can be parsed.
-func TestLanguage(t *testing.T) {
-	forms := func(terms []languageTerm) (all []string) {
-		for _, term := range terms {
-			require.NotEmpty(t, term.Means, term.Form)
-			all = append(all, term.Form)
-		}
-		return all
-	}
-	var builtins, aggregates []string
-	for _, form := range forms(language.Builtins) {
-		builtins = append(builtins, strings.TrimSuffix(form[1:], "1"))
-	}
-	for _, form := range forms(language.Aggregates) {
-		name, _, _ := strings.Cut(form, "(")
-		aggregates = append(aggregates, name)
-	}
-	require.ElementsMatch(t, spec.Builtins, builtins)
-	require.ElementsMatch(t, spec.Aggregates, aggregates)
-	require.ElementsMatch(t, spec.Formats, forms(language.Formats))
-	require.Len(t, language.Comparison, int(spec.IsErr))
-	for _, tc := range []struct {
-		before, after string
-		terms         []languageTerm
-	}{
-		{"", "", language.Points}, {"", "", language.Examples}, {"f(", ")", language.Values}, {"f(", ")", language.Builtins},
-		{"f(x:", ")", language.Formats}, {"f(a ", " b)", language.Operators}, {"f(x == ", ")", language.Constants}, {"f(", ")", language.Aggregates},
-	} {
-		for _, form := range forms(tc.terms) {
-			_, err := spec.Parse(tc.before + form + tc.after)
-			require.NoError(t, err, form)
-		}
-	}
-	seen := map[spec.Op]bool{}
-	for _, form := range forms(language.Comparison) {
-		operand := map[string]string{"~": `"a*"`, "is-err": ""}[form]
-		if operand == "" && form != "is-err" {
-			operand = "1"
-		}
-		trace, err := spec.Parse("f(x " + form + " " + operand + ")")
-		require.NoError(t, err, form)
-		seen[trace.Items[0].Pred.Op] = true
-	}
-	require.Len(t, seen, int(spec.IsErr), "each comparison once")
 }
 
 // TestEveryCommandHasJSON verifies that all commands that print results can print them

@@ -39,7 +39,6 @@ func (p *compactPrinter) Loss(Loss) {}
 func (p *compactPrinter) End(Summary) {}
 
 func (p *compactPrinter) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	start := len(p.text)
 	if ev.Probe.Find != nil {
 		return p.found(ev)
@@ -73,14 +72,14 @@ func (p *compactPrinter) Event(ev *runtime.Event) error {
 		}
 		first = false
 		p.text = append(append(p.text, v.Name...), '=')
-		if err := p.value(v); err != nil {
+		if err := p.value(v, processOf(ev)); err != nil {
 			return err
 		}
 	}
 	p.text = append(p.text, ')')
 	if result != nil {
 		p.text = append(p.text, " = "...)
-		if err := p.value(result); err != nil {
+		if err := p.value(result, processOf(ev)); err != nil {
 			return err
 		}
 	}
@@ -98,7 +97,7 @@ func (p *compactPrinter) comm(name []byte) {
 
 // value prints a value, or why it cannot be read. A string is printed without its
 // address.
-func (p *compactPrinter) value(v *runtime.Value) error {
+func (p *compactPrinter) value(v *runtime.Value, proc process) error {
 	if v.Was != nil {
 		return p.diff(v)
 	}
@@ -110,7 +109,7 @@ func (p *compactPrinter) value(v *runtime.Value) error {
 		p.remark(v.Reason())
 		return nil
 	}
-	if err := p.data(v); err != nil {
+	if err := p.dataOf(v, proc); err != nil {
 		return err
 	}
 	if note := remark(v); note != "" {
@@ -135,13 +134,19 @@ func (p *compactPrinter) remark(text string) {
 	p.text = append(append(append(p.text, "/* "...), text...), " */"...)
 }
 
+// dataOf prints what data prints, or a stack of the process.
+func (p *compactPrinter) dataOf(v *runtime.Value, proc process) error {
+	if v.Base.Builtin == compiler.UserStack {
+		p.userStack(v.Data, proc)
+		return nil
+	}
+	return p.data(v)
+}
+
+// data prints a value that is not a stack of a process.
 func (p *compactPrinter) data(v *runtime.Value) error {
 	if v.Base.Builtin == compiler.KernelStack {
 		p.stack(v.Data)
-		return nil
-	}
-	if v.Base.Builtin == compiler.UserStack {
-		p.userStack(v.Data)
 		return nil
 	}
 	text, ok := appendFormat(p.text, v, &p.names)

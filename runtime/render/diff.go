@@ -175,11 +175,11 @@ func (p *jsonPrinter) diff(v *runtime.Value) error {
 	}
 	if isPlain(v) {
 		p.text = append(p.text, `{"before":`...)
-		if err := p.value(v.Was); err != nil {
+		if err := p.data(v.Was); err != nil {
 			return err
 		}
 		p.text = append(p.text, `,"after":`...)
-		err := p.value(v)
+		err := p.data(v)
 		p.text = append(p.text, '}')
 		return err
 	}

@@ -192,7 +192,6 @@ func newFollowText(o Options, oneLine bool) *followText {
 
 // Event adds the line of an event.
 func (p *followText) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	l := p.add(ev)
 	start := len(p.text)
 	p.time(ev.Time, 16)
@@ -234,7 +233,7 @@ func (p *followText) what(l *line, ev *runtime.Event) error {
 	}
 	if l.place != nil {
 		p.text = append(p.text, ", freed by "...)
-		if err := p.value(l.place); err != nil {
+		if err := p.value(l.place, processOf(ev)); err != nil {
 			return err
 		}
 	}
@@ -246,18 +245,18 @@ func (p *followText) what(l *line, ev *runtime.Event) error {
 		}
 		p.text = append(append(p.text, c.Name...), '=')
 		if c.was != nil {
-			if err := p.value(c.was); err != nil {
+			if err := p.value(c.was, processOf(ev)); err != nil {
 				return err
 			}
 			p.text = append(p.text, " -> "...)
 		}
-		if err := p.value(c.Value); err != nil {
+		if err := p.value(c.Value, processOf(ev)); err != nil {
 			return err
 		}
 	}
 	if l.stack != nil && p.oneLine {
 		p.text = append(p.text, ' ')
-		return p.value(l.stack)
+		return p.value(l.stack, processOf(ev))
 	}
 	return nil
 }

@@ -75,7 +75,6 @@ func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
 
 // Event adds the line of a call.
 func (p *followJSON) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	p.clock()
 	l := p.add(ev)
 	what := "call"
@@ -103,7 +102,7 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 	if l.begins && l.parent != "" {
 		p.text = quoteJSON(append(p.text, `,"parent":`...), l.parent)
 	}
-	if err := p.changed(&l); err != nil {
+	if err := p.changed(&l, processOf(ev)); err != nil {
 		return err
 	}
 	for i, v := range []*runtime.Value{l.stack, l.place} {
@@ -111,7 +110,7 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 			continue
 		}
 		p.text = append(p.text, []string{`,"stack":`, `,"place":`}[i]...)
-		if err := p.value(v); err != nil {
+		if err := p.value(v, processOf(ev)); err != nil {
 			return err
 		}
 	}
@@ -121,7 +120,7 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 
 // changed prints the values that have changed, what they were, and why some could not
 // be read.
-func (p *followJSON) changed(l *line) error {
+func (p *followJSON) changed(l *line, proc process) error {
 	parts := []struct {
 		key  string
 		show func(c change) *runtime.Value
@@ -134,7 +133,7 @@ func (p *followJSON) changed(l *line) error {
 		for _, c := range l.changes {
 			if v := part.show(c); v != nil {
 				p.key(string(quoteJSON(nil, c.Name)))
-				if err := p.value(v); err != nil {
+				if err := p.value(v, proc); err != nil {
 					return err
 				}
 			}

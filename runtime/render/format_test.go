@@ -121,7 +121,7 @@ func TestElements(t *testing.T) {
 		require.True(t, ok, tc.want)
 		require.Equal(t, tc.want, string(got))
 		p := newJSON(Options{Values: btfdump.Options{}, Symbols: symbolsOf(namedSymbols)}, nil)
-		require.NoError(t, p.value(shown))
+		require.NoError(t, p.value(shown, process{}))
 		require.Equal(t, tc.json, string(p.text))
 	}
 }

@@ -99,7 +99,6 @@ func linePlace(p *compiler.Probe, s *Symbols) string {
 
 // Event adds the line of an event, as in the kernel's trace file.
 func (p *ftracePrinter) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	line := p.lines[ev.EventType]
 	if line == nil {
 		if line = newSpecEvent(ev.EventType); isLine(ev.EventType) {
@@ -121,7 +120,7 @@ func (p *ftracePrinter) Event(ev *runtime.Event) error {
 	for i := range ev.Values {
 		if v := &ev.Values[i]; !isLine(ev.EventType) && !v.Hidden {
 			p.text = append(append(append(p.text, ' '), v.Name...), '=')
-			if err := p.field(v); err != nil {
+			if err := p.field(v, processOf(ev)); err != nil {
 				return err
 			}
 		}
@@ -153,7 +152,7 @@ func newSpecEvent(ev *compiler.EventType) *lineEvent {
 
 // field prints a value of a spec as compact output does, and what it cannot show as the
 // kernel does.
-func (p *ftracePrinter) field(v *runtime.Value) error {
+func (p *ftracePrinter) field(v *runtime.Value, proc process) error {
 	if v.Was != nil {
 		return p.diff(v)
 	}
@@ -162,7 +161,7 @@ func (p *ftracePrinter) field(v *runtime.Value) error {
 		p.text = append(p.text, "(fault)"...)
 		return nil
 	}
-	err := p.data(v)
+	err := p.dataOf(v, proc)
 	if v.Cut && v.Text != compiler.PathText {
 		p.text = append(p.text, "..."...)
 	}

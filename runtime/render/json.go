@@ -52,7 +52,6 @@ func (p *jsonPrinter) collect(named func(uint64) (string, uint64, bool)) func(ui
 }
 
 func (p *jsonPrinter) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	p.clock()
 	if ev.Probe.Find != nil {
 		return p.found(ev)
@@ -84,7 +83,7 @@ func (p *jsonPrinter) Event(ev *runtime.Event) error {
 		return err
 	}
 	n := ev.Begun()
-	if err := p.values(ev.Values[n:], s.items[n:]); err != nil {
+	if err := p.values(ev.Values[n:], s.items[n:], processOf(ev)); err != nil {
 		return err
 	}
 	if err := p.diffs(ev); err != nil {
@@ -100,7 +99,7 @@ func (p *jsonPrinter) iterated(ev *runtime.Event, s *jsonShape) error {
 	p.text = strconv.AppendInt(append(p.text, `{"type":"row","time":`...), ev.Time.Nanoseconds(), 10)
 	p.wall(ev.Time)
 	p.text = append(p.text, s.head...)
-	if err := p.values(ev.Values, s.items); err != nil {
+	if err := p.values(ev.Values, s.items, processOf(ev)); err != nil {
 		return err
 	}
 	p.notes(ev.Values, s.items)
@@ -120,7 +119,7 @@ func (p *jsonPrinter) begun(ev *runtime.Event, s *jsonShape) error {
 	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.Begin.TID), 10)
 	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Begin.Comm)
 	n := ev.Begun()
-	if err := p.values(ev.Values[:n], s.items[:n]); err != nil {
+	if err := p.values(ev.Values[:n], s.items[:n], processOf(ev)); err != nil {
 		return err
 	}
 	p.notes(ev.Values[:n], s.items[:n])
@@ -130,20 +129,20 @@ func (p *jsonPrinter) begun(ev *runtime.Event, s *jsonShape) error {
 }
 
 // values prints the arguments, and the items that are not arguments next to them.
-func (p *jsonPrinter) values(values []runtime.Value, items []jsonItem) error {
+func (p *jsonPrinter) values(values []runtime.Value, items []jsonItem, proc process) error {
 	p.text = append(p.text, `,"args":{`...)
-	if err := p.members(values, items, true); err != nil {
+	if err := p.members(values, items, true, proc); err != nil {
 		return err
 	}
 	p.text = append(p.text, '}')
-	return p.members(values, items, false)
+	return p.members(values, items, false, proc)
 }
 
-func (p *jsonPrinter) members(values []runtime.Value, items []jsonItem, inArgs bool) error {
+func (p *jsonPrinter) members(values []runtime.Value, items []jsonItem, inArgs bool, proc process) error {
 	for i := range values {
 		if item := &items[i]; item.inArgs == inArgs && !values[i].Hidden && values[i].Was == nil {
 			p.key(item.key)
-			if err := p.value(&values[i]); err != nil {
+			if err := p.value(&values[i], proc); err != nil {
 				return err
 			}
 		}

@@ -9,16 +9,24 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// value prints a plain number as a number, a value with another format as the
-// string that the text format shows, and null for a value that could not be read.
-func (p *jsonPrinter) value(v *runtime.Value) error {
+// value prints what data prints, or a stack of the process.
+func (p *jsonPrinter) value(v *runtime.Value, proc process) error {
+	if v.Base.Builtin == compiler.UserStack && v.Fault == compiler.NoFault {
+		p.userStack(v.Data, proc)
+		return nil
+	}
+	return p.data(v)
+}
+
+// data prints a value that is not a stack of a process: a plain number as a number, a
+// value with another format as the string that the text format shows, and null for a
+// value that could not be read.
+func (p *jsonPrinter) data(v *runtime.Value) error {
 	switch {
 	case v.Fault != compiler.NoFault:
 		p.text = append(p.text, "null"...)
 	case v.Base.Builtin == compiler.KernelStack:
 		p.stack(v.Data)
-	case v.Base.Builtin == compiler.UserStack:
-		p.userStack(v.Data)
 	case isString(v.Value):
 		p.text = btfdump.AppendJSONString(p.text, v.Data)
 	case v.Elem != nil:
@@ -40,7 +48,7 @@ func (p *jsonPrinter) elements(v *runtime.Value) error {
 		if i > 0 {
 			p.text = append(p.text, ',')
 		}
-		if err := p.value(&e); err != nil {
+		if err := p.data(&e); err != nil {
 			return err
 		}
 	}

@@ -83,10 +83,13 @@ func skipReason(k compiler.Kind) string {
 	return ", as a program was running on that CPU already"
 }
 
+// lostSentence is the sentence about events that the ring buffer had no room for.
+const lostSentence = "lost %d events of %s: the ring buffer was full; --pages makes it larger"
+
 // lossesOf returns a sentence for each kind of loss of a function.
 func lossesOf(name string, n compiler.Counters) []string {
 	return sentences(name, []fate{
-		{n.Lost, "lost %d events of %s: the ring buffer was full; --pages makes it larger"},
+		{n.Lost, lostSentence},
 		{n.Limited, "left out %d events of %s: there were more in a second than --rate allows"},
 		{n.NoRoom, "missed %d calls of %s: too many calls were active at once"},
 		{n.Unreadable, "did not show %d calls of %s: a value in a condition could not be read"},
@@ -98,7 +101,7 @@ func lossesOf(name string, n compiler.Counters) []string {
 // objects that are followed.
 func lossesOfFollowed(name string, n compiler.Counters) []string {
 	return sentences(name, []fate{
-		{n.Lost, "lost %d events of %s: the ring buffer was full; --pages makes it larger"},
+		{n.Lost, lostSentence},
 		{n.NoRoom, "did not follow %d objects of %s: " + fmt.Sprint(compiler.MostObjects) + " others were followed, or one began at the same moment"},
 		{n.Unreadable, "did not show %d calls of %s: a value in a condition could not be read"},
 	})
@@ -112,7 +115,7 @@ func lossesOfRows(name string, n compiler.Counters) []string {
 // lossesOfWrites returns a sentence for each kind of loss of watched memory.
 func lossesOfWrites(name string, n compiler.Counters) []string {
 	return sentences(name, []fate{
-		{n.Lost, "lost %d events of %s: the ring buffer was full; --pages makes it larger"},
+		{n.Lost, lostSentence},
 		{n.Limited, "left out %d events of %s: there were more in a second than --rate allows"},
 		{n.Unreadable, "did not show %d writes of %s: that memory, or a value in a condition, could not be read"},
 	})

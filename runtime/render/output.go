@@ -146,7 +146,6 @@ type page struct {
 	text   []byte
 	look   Look
 	stacks *userstack.Stacks
-	process
 	last   time.Duration // the time of the previous line, or 0 if there is none
 	offset time.Duration // from CLOCK_MONOTONIC to the time of day, or 0 if not known since the last flush
 }

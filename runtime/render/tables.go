@@ -171,7 +171,7 @@ func (p *tablePrinter) row(t *runtime.Table, row *runtime.Row, width int) (r tex
 // key returns a part of a key on one line, without its type.
 func (p *tablePrinter) key(v *runtime.Value) (string, error) {
 	p.values.text = p.values.text[:0]
-	if err := p.values.value(v); err != nil {
+	if err := p.values.value(v, process{}); err != nil {
 		return "", err
 	}
 	return string(p.values.text), nil
@@ -252,7 +252,7 @@ func (p *jsonPrinter) row(t *runtime.Table, row *runtime.Row, key []jsonItem) er
 	}
 	for i := range row.Key {
 		p.key(jsonName(key[i].name))
-		if err := p.value(&row.Key[i]); err != nil {
+		if err := p.value(&row.Key[i], process{}); err != nil {
 			return err
 		}
 	}

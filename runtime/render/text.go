@@ -69,7 +69,6 @@ func (p *printer) End(Summary) {}
 
 // Event adds the text of an event.
 func (p *printer) Event(ev *runtime.Event) error {
-	p.process = processOf(ev)
 	if isLine(ev.EventType) {
 		return p.asLine(func(f *ftracePrinter) error { return f.Event(ev) })
 	}
@@ -97,7 +96,7 @@ func (p *printer) Event(ev *runtime.Event) error {
 		if shown++; shown > 1 {
 			p.text = append(p.text, ",\n"...)
 		}
-		if err := p.value(&ev.Values[i]); err != nil {
+		if err := p.value(&ev.Values[i], processOf(ev)); err != nil {
 			return err
 		}
 	}
@@ -139,7 +138,7 @@ func EventName(ev *compiler.EventType) string {
 	return FunctionName(ev.Probe.Func)
 }
 
-func (p *printer) value(v *runtime.Value) error {
+func (p *printer) value(v *runtime.Value, proc process) error {
 	if v.Was != nil {
 		return p.diff(v)
 	}
@@ -154,7 +153,7 @@ func (p *printer) value(v *runtime.Value) error {
 		p.text = fmt.Appendf(p.text, "/* Cannot show '%s' as '%s': %s */", v.Name, btfdump.TypeName(v.Type), v.Reason())
 		return nil
 	}
-	if err := p.data(v); err != nil {
+	if err := p.dataOf(v, proc); err != nil {
 		return err
 	}
 	if note := remark(v); note != "" {
@@ -175,13 +174,19 @@ func cutNote(v *runtime.Value) string {
 	return fmt.Sprintf("%d bytes of %d", len(v.Data), v.Full)
 }
 
+// dataOf prints what data prints, or a stack of the process.
+func (p *printer) dataOf(v *runtime.Value, proc process) error {
+	if v.Base.Builtin == compiler.UserStack {
+		p.userStack(v.Data, proc)
+		return nil
+	}
+	return p.data(v)
+}
+
+// data prints a value that is not a stack of a process.
 func (p *printer) data(v *runtime.Value) error {
 	if v.Base.Builtin == compiler.KernelStack {
 		p.stack(v.Data)
-		return nil
-	}
-	if v.Base.Builtin == compiler.UserStack {
-		p.userStack(v.Data)
 		return nil
 	}
 	start := len(p.text)

@@ -9,8 +9,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
-// process is the process of the event that is being printed, at its time. The zero value
-// stands for none: then frames only have their files.
+// process is the process of an event, at its time. The zero value stands for none: then
+// frames only have their files.
 type process struct {
 	pid  uint32
 	when time.Duration // CLOCK_MONOTONIC
@@ -18,17 +18,17 @@ type process struct {
 
 func processOf(ev *runtime.Event) process { return process{ev.PID, ev.Time} }
 
-// frames returns the frames of a stack of the process.
-func (p *page) frames(data []byte) []userstack.Frame {
+// frames returns the frames of a stack of a process.
+func (p *page) frames(data []byte, proc process) []userstack.Frame {
 	if p.stacks == nil {
 		p.stacks = userstack.New("")
 	}
-	return p.stacks.Frames(p.pid, data, p.when)
+	return p.stacks.Frames(proc.pid, data, proc.when)
 }
 
 // userStack prints each frame on a line of its own.
-func (p *printer) userStack(data []byte) {
-	for i, f := range p.frames(data) {
+func (p *printer) userStack(data []byte, proc process) {
+	for i, f := range p.frames(data, proc) {
 		if i > 0 {
 			p.text = append(p.text, '\n')
 		}
@@ -37,9 +37,9 @@ func (p *printer) userStack(data []byte) {
 	}
 }
 
-func (p *compactPrinter) userStack(data []byte) {
+func (p *compactPrinter) userStack(data []byte, proc process) {
 	p.text = append(p.text, '[')
-	for i, f := range p.frames(data) {
+	for i, f := range p.frames(data, proc) {
 		if i > 0 {
 			p.text = append(p.text, ", "...)
 		}
@@ -49,9 +49,9 @@ func (p *compactPrinter) userStack(data []byte) {
 }
 
 // userStack prints each frame as an object, without the fields that are not known.
-func (p *jsonPrinter) userStack(data []byte) {
+func (p *jsonPrinter) userStack(data []byte, proc process) {
 	p.text = append(p.text, '[')
-	for i, f := range p.frames(data) {
+	for i, f := range p.frames(data, proc) {
 		if i > 0 {
 			p.text = append(p.text, ',')
 		}

@@ -113,11 +113,11 @@ func (p *textValues) Value(r *Reading) error {
 		return nil
 	}
 	p.name(r, r.Name)
-	if err := p.value(r.Before); err != nil {
+	if err := p.value(r.Before, process{}); err != nil {
 		return err
 	}
 	p.text = append(p.text, " -> "...)
-	err := p.value(&r.Value)
+	err := p.value(&r.Value, process{})
 	p.text = append(p.text, '\n')
 	return err
 }
@@ -137,7 +137,7 @@ func (p *textValues) name(r *Reading, name string) {
 // state prints a value, or why it cannot be read.
 func (p *textValues) state(v *runtime.Value) error {
 	if !p.typed {
-		return p.value(v)
+		return p.value(v, process{})
 	}
 	if v.Pointee != nil && v.Fault != compiler.ValueFault {
 		p.text = append(appendHex(append(p.text, "*("...), v.Addr), ") "...)
@@ -186,7 +186,7 @@ func (p *jsonValues) Value(r *Reading) error {
 		p.hex(v.Addr)
 	}
 	p.text = append(p.text, `,"value":`...)
-	if err := p.value(v); err != nil {
+	if err := p.value(v, process{}); err != nil {
 		return err
 	}
 	if v.Fault != compiler.NoFault {
@@ -223,11 +223,11 @@ func (p *jsonValues) changes(r *Reading) error {
 		}
 	default:
 		p.text = append(p.text, `{"member":"","before":`...)
-		if err := p.value(r.Before); err != nil {
+		if err := p.value(r.Before, process{}); err != nil {
 			return err
 		}
 		p.text = append(p.text, `,"after":`...)
-		if err := p.value(&r.Value); err != nil {
+		if err := p.value(&r.Value, process{}); err != nil {
 			return err
 		}
 		p.text = append(p.text, '}')

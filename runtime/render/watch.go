@@ -297,10 +297,10 @@ func (p *jsonPrinter) state(probe *compiler.Probe, addr uint64, before *runtime.
 	return p.member(`,"before":`, before)
 }
 
-// member prints a value with what is before it.
+// member prints a value that is not a stack of a process, with what is before it.
 func (p *jsonPrinter) member(key string, v *runtime.Value) error {
 	p.text = append(p.text, key...)
-	return p.value(v)
+	return p.data(v)
 }
 
 // Unseen prints a change that no breakpoint has seen.

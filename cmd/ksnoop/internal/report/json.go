@@ -26,43 +26,43 @@ type jsonLines struct {
 func (j *jsonLines) Begin(s Suite) error {
 	j.suite = s.Name
 	return j.write(struct {
-		Type    string     `json:"type"`
-		Version int        `json:"version"`
-		Suite   jsonText   `json:"suite"`
-		Results int        `json:"results"`
-		Fields  jsonObject `json:"fields,omitempty"`
-	}{"suite", jsonVersion, jsonText(s.Name), s.Results, s.Fields})
+		Type    string             `json:"type"`
+		Version int                `json:"version"`
+		Suite   btfdump.JSONString `json:"suite"`
+		Results int                `json:"results"`
+		Fields  json.RawMessage    `json:"fields,omitempty"`
+	}{"suite", jsonVersion, jsonText(s.Name), s.Results, jsonObject(s.Fields)})
 }
 
 func (j *jsonLines) Result(r Result) error {
 	j.counts[r.Status]++
 	j.seconds += r.Seconds
 	return j.write(struct {
-		Type    string     `json:"type"`
-		Suite   jsonText   `json:"suite"`
-		Name    jsonText   `json:"name"`
-		Status  string     `json:"status"`
-		Text    jsonText   `json:"text,omitempty"`
-		Notes   []jsonText `json:"notes,omitempty"`
-		File    jsonText   `json:"file,omitempty"`
-		Line    int        `json:"line,omitempty"`
-		Seconds float64    `json:"seconds,omitempty"`
-		Fields  jsonObject `json:"fields,omitempty"`
+		Type    string               `json:"type"`
+		Suite   btfdump.JSONString   `json:"suite"`
+		Name    btfdump.JSONString   `json:"name"`
+		Status  string               `json:"status"`
+		Text    btfdump.JSONString   `json:"text,omitempty"`
+		Notes   []btfdump.JSONString `json:"notes,omitempty"`
+		File    btfdump.JSONString   `json:"file,omitempty"`
+		Line    int                  `json:"line,omitempty"`
+		Seconds float64              `json:"seconds,omitempty"`
+		Fields  json.RawMessage      `json:"fields,omitempty"`
 	}{
 		"result", jsonText(j.suite), jsonText(r.Name), r.Status.String(), jsonText(r.Text), jsonTexts(r.Notes),
-		jsonText(r.File), r.Line, r.Seconds, r.Fields,
+		jsonText(r.File), r.Line, r.Seconds, jsonObject(r.Fields),
 	})
 }
 
 func (j *jsonLines) End() error {
-	line := jsonObject{{"type", "summary"}, {"suite", j.suite}, {"ok", j.counts.OK()}, {"results", j.counts.All()}}
+	line := []Field{{"type", "summary"}, {"suite", j.suite}, {"ok", j.counts.OK()}, {"results", j.counts.All()}}
 	for s, n := range j.counts {
 		line = append(line, Field{Status(s).String(), n})
 	}
 	if j.seconds > 0 {
 		line = append(line, Field{"seconds", j.seconds})
 	}
-	return j.write(line)
+	return j.write(jsonObject(line))
 }
 
 func (j *jsonLines) write(line any) error {
@@ -70,20 +70,19 @@ func (j *jsonLines) write(line any) error {
 	return err
 }
 
-// jsonObject is an object that keeps the order of its members.
-type jsonObject []Field
-
-// MarshalJSON implements [json.Marshaler].
-func (o jsonObject) MarshalJSON() ([]byte, error) {
-	text := []byte{'{'}
-	for i, f := range o {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(appendJSONText(text, f.Name), ':')
-		text = bytes.TrimSpace(render.AppendJSON(text, jsonValue(f.Value)))
+// jsonObject returns an object with the fields in their order, which package
+// encoding/json keeps only for structs, or nil if there are none.
+func jsonObject(fields []Field) json.RawMessage {
+	if len(fields) == 0 {
+		return nil
 	}
-	return append(text, '}'), nil
+	text := []byte{'{'}
+	for _, f := range fields {
+		text = append(bytes.TrimSpace(render.AppendJSON(text, jsonText(f.Name))), ':')
+		text = append(bytes.TrimSpace(render.AppendJSON(text, jsonValue(f.Value))), ',')
+	}
+	text[len(text)-1] = '}'
+	return text
 }
 
 // jsonValue returns the JSON form of a field's value. JSON has no NaN and no
@@ -105,23 +104,17 @@ func jsonValue(value any) any {
 	return jsonText(fieldText(value))
 }
 
-// jsonText is a string that is encoded with U+FFFD for invalid UTF-8 and for NUL,
-// which would end it.
-type jsonText string
+// jsonText returns a string for JSON, with U+FFFD for NUL, which would end it.
+func jsonText(text string) btfdump.JSONString {
+	return btfdump.JSONString(strings.ReplaceAll(text, "\x00", "\ufffd"))
+}
 
-// MarshalJSON implements [json.Marshaler].
-func (t jsonText) MarshalJSON() ([]byte, error) { return appendJSONText(nil, string(t)), nil }
-
-func jsonTexts(texts []string) []jsonText {
-	all := make([]jsonText, len(texts))
+func jsonTexts(texts []string) []btfdump.JSONString {
+	all := make([]btfdump.JSONString, len(texts))
 	for i, t := range texts {
 		all[i] = jsonText(t)
 	}
 	return all
-}
-
-func appendJSONText(dst []byte, text string) []byte {
-	return btfdump.AppendJSONString(dst, []byte(strings.ReplaceAll(text, "\x00", "\ufffd")))
 }
 
 // fieldText returns a value as text.

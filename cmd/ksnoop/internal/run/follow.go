@@ -3,13 +3,41 @@ package run
 import (
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
+
+// ShownValues returns a function that parses a value of --show, a list of items, and
+// returns it after those of before.
+func ShownValues(before *[]*spec.Trace) func(option, text string) ([]*spec.Trace, error) {
+	return func(option, text string) ([]*spec.Trace, error) {
+		if strings.TrimSpace(text) == "" {
+			return nil, exit.Usagef("--%s has no value: ksnoop follow --help explains it", option)
+		}
+		t, err := spec.ParseItems(text)
+		if err != nil {
+			return nil, err
+		}
+		return append(*before, t), nil
+	}
+}
+
+// Follow shows the calls that get the objects of Specs.Follow, until they have ended, or
+// one of the reasons for which Trace ends.
+func Follow(o *Options, s *term.Streams) error {
+	if n := len(o.Specs.Texts); n > 1 {
+		return exit.Usagef("follow takes one spec, and there are %d: options begin with a dash", n)
+	}
+	o.Specs.Follow.Modules = runtime.LoadedModules()
+	return Trace(o, s)
+}
 
 // describeFollowing prints how many functions are looked at for objects that are
 // followed, and if verbose, which are not.
