@@ -26,6 +26,7 @@ func understand(t *testing.T, args ...string) (got *cli.Context) {
 	repeated := map[string][]string{}
 	app.Metadata["repeated"] = repeated
 	for _, c := range app.Commands {
+		c.Before = nil
 		c.Action = func(c *cli.Context) error {
 			got = c
 			return nil

@@ -18,7 +18,7 @@ func compileCommand(e *environment) *cli.Command {
    ksnoop compile --btf vmlinux --kernel-features 6.12 -s vfs_read ext4_file_read_iter
 
 The check that excludes ksnoop itself is not shown.`,
-		Flags: join(programFlags(&o.Programs, &o.Specs, &o.Programs.CountCalls), fileFlag(&o.Specs), kernelFlags(&o.Kernel), listingFlag(&o.Format)),
+		Flags:  join(programFlags(&o.Programs, &o.Specs, &o.Programs.CountCalls), fileFlag(&o.Specs), kernelFlags(&o.Kernel), listingFlag(&o.Format)),
 		Before: e.specs(&o.Specs),
 		Action: func(*cli.Context) error { return listing.Compile(o, &e.Streams) },
 	}

@@ -32,6 +32,7 @@ at a time.
 			onOffFlag("stack s", "show the kernel's stack with each line", &f.Stack),
 			pagesFlag("events", &o.Programs.Ring),
 		}, filterFlags(&o.Programs, &o.Specs), timeFlags(&o.Bounds, &o.Ready), talkFlags(&o.Debug, &o.Verbose), lookFlags(&o.Appearance), valueFlags(&o.Values)),
-		Action: e.traces(&o.Specs, &o.Command, func() error { return run.Follow(o, &e.Streams) }),
+		Before: e.specsAndCommand(&o.Specs, &o.Command),
+		Action: func(*cli.Context) error { return run.Follow(o, &e.Streams) },
 	}
 }
