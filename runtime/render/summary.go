@@ -185,7 +185,7 @@ func AttachKinds(unit *compiler.Unit) map[*compiler.Probe][]string {
 // Text returns a table with a row for each kind of event, at most width columns
 // wide. A count that is not kept is "-".
 func (s Summary) Text(width int) string {
-	head := []string{"FUNCTION", "KIND", "ATTACH", "HITS", "FILTERED", "MATCHED", "SHOWN", "LOST", "MISSED", "NO ROOM", "UNREADABLE", "UNPAIRED"}
+	head := []string{"FUNCTION", "KIND", "ATTACH", "HITS", "FILTERED", "MATCHED", "DELIVERED", "LOST", "MISSED", "NO ROOM", "UNREADABLE", "UNPAIRED"}
 	limited := slices.ContainsFunc(s.Probes, func(p ProbeSummary) bool { return p.Limited != nil })
 	if limited {
 		head = append(head, "LIMITED")

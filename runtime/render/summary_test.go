@@ -77,11 +77,11 @@ func TestSummaryTable(t *testing.T) {
 		{Kind: compiler.KprobeMulti, Probes: []*compiler.Probe{g, h}, N: 9},
 	}})
 	require.Equal(t, `
-  FUNCTION  KIND    ATTACH        HITS  FILTERED  MATCHED  SHOWN  LOST  MISSED  NO ROOM  UNREADABLE  UNPAIRED
-  f         entry   fentry           8         2        6      1     5  -             0           0         0
-  f         return  fexit            1         0        1      1     0  7             0           0         1
-  g         entry   kprobe.multi     1         0        1      1     0  -             2           0         0
-  h         entry   kprobe.multi     4         3        1      1     0  -             0           3         0
+  FUNCTION  KIND    ATTACH        HITS  FILTERED  MATCHED  DELIVERED  LOST  MISSED  NO ROOM  UNREADABLE  UNPAIRED
+  f         entry   fentry           8         2        6          1     5  -             0           0         0
+  f         return  fexit            1         0        1          1     0  7             0           0         1
+  g         entry   kprobe.multi     1         0        1          1     0  -             2           0         0
+  h         entry   kprobe.multi     4         3        1          1     0  -             0           3         0
   the 2 functions by kprobe.multi that begin with g missed 9 in all
 `, "\n"+s.Text(0))
 }
