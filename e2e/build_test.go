@@ -115,7 +115,7 @@ func dependOnSources() error {
 		switch {
 		case err != nil:
 			return err
-		case d.Name() == ".git":
+		case d.Name() == ".git", d.Name() == ".build":
 			return fs.SkipDir
 		case strings.HasSuffix(path, ".go"), d.Name() == "go.mod":
 			_, err = os.Stat(path)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func copyModule() error {
 	}
 	texts[modFile] = fmt.Appendf(texts[modFile], "\nreplace %s => ./%s\n", module, copied)
 	help := filepath.Join(copied, "help.go")
-	if texts[help], err = withoutDefault(texts[help]); err != nil {
+	if texts[help], texts[copied+".patch"], err = withoutDefault(texts[help]); err != nil {
 		return err
 	}
 	for name, text := range texts {
@@ -67,13 +68,17 @@ func download() (string, error) {
 }
 
 // withoutDefault returns the source text of a file without the default of
-// HelpPrinterCustom.
-func withoutDefault(text []byte) ([]byte, error) {
-	const declared, initial = "var HelpPrinterCustom helpPrinterCustom", " = printHelpCustom"
-	if n := bytes.Count(text, []byte(declared+initial+"\n")); n != 1 {
-		return nil, fmt.Errorf("%s has %q %d times, not once: see how this version of it prints help", module, declared+initial, n)
+// HelpPrinterCustom, and the difference for the bill of materials.
+func withoutDefault(text []byte) (changed, patch []byte, err error) {
+	const declared = "var HelpPrinterCustom helpPrinterCustom"
+	const line = declared + " = printHelpCustom"
+	before, after, _ := bytes.Cut(text, []byte(line+"\n"))
+	if n := bytes.Count(text, []byte(line+"\n")); n != 1 {
+		return nil, nil, fmt.Errorf("%s has the line %q %d times, not once: see how this version of it prints help", module, line, n)
 	}
-	return bytes.Replace(text, []byte(declared+initial), []byte(declared), 1), nil
+	at := bytes.Count(before, []byte("\n")) + 1
+	patch = fmt.Appendf(nil, "--- a/help.go\n+++ b/help.go\n@@ -%d +%d @@\n-%s\n+%s\n", at, at, line, declared)
+	return slices.Concat(before, []byte(declared+"\n"), after), patch, nil
 }
 
 // write writes a file unless it has this text. Several programs may do so at a time.

@@ -174,7 +174,15 @@ func TestMaterials(t *testing.T) {
 			Metadata  struct {
 				Component struct{ Name, Version string }
 			}
-			Components []struct{ Name, Version string }
+			Components []struct {
+				Name, Version, PURL string
+				Pedigree            struct {
+					Patches []struct {
+						Type string
+						Diff struct{ Text struct{ Content string } }
+					}
+				}
+			}
 		}
 		require.NoError(t, json.Unmarshal(text, &bill))
 		require.Equal(t, "CycloneDX", bill.BOMFormat)
@@ -183,7 +191,16 @@ func TestMaterials(t *testing.T) {
 		versions := map[string]string{}
 		for _, c := range bill.Components {
 			versions[c.Name] = c.Version
+			if patches := c.Pedigree.Patches; c.Name == "github.com/urfave/cli/v2" && program == "ksnoop" {
+				require.Contains(t, c.PURL, "pkg:golang/github.com/urfave/cli/v2@v2.")
+				require.Len(t, patches, 1)
+				require.Equal(t, "unofficial", patches[0].Type)
+				require.Contains(t, patches[0].Diff.Text.Content, "\n-var HelpPrinterCustom helpPrinterCustom = printHelpCustom\n+var HelpPrinterCustom helpPrinterCustom\n")
+			} else {
+				require.Empty(t, patches)
+			}
 		}
+		require.NotContains(t, string(text), ".build/")
 		require.NotEmpty(t, versions["std"])
 		for line := range strings.Lines(sh(t, "go", "version", "-m", filepath.Join(everything(t), program+"-linux-arm64"))) {
 			if f := strings.Fields(line); len(f) > 2 && f[0] == "dep" && !strings.HasPrefix(f[1], "github.com/ksnoop/") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -140,18 +139,4 @@ func (d *dist) stage(entries []entry) (staged, error) {
 		s.list = append(s.list, content)
 	}
 	return s, nil
-}
-
-// materials writes the bill of materials of a binary, from the module list in the
-// binary itself. The bill also has the checksum of the tool that writes it, so the
-// tool must be built the same way everywhere.
-func (d *dist) materials(program, arch string) error {
-	output := filepath.Join(d.dir, d.name(program, arch)+".cdx.json")
-	cmd := exec.Command("go", "tool", "cyclonedx-gomod", "bin", "-json", "-std", "-noserial", "-notimestamp",
-		"-version", d.version, "-output", output, d.built(program, arch))
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOAMD64=v1", "GOARM64=v8.0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", cmd, err, text)
-	}
-	return nil
 }
