@@ -37,6 +37,15 @@ type Object struct {
 	Number uint64 // counted from 1 in the order of their beginning, or 0 for none
 }
 
+// Origin returns the process in which value i was taken, and when: values of the
+// beginning of a span are those of the thread that began it.
+func (ev *Event) Origin(i int) (pid uint32, at time.Duration) {
+	if i < ev.Begun() {
+		return ev.Begin.PID, ev.Start
+	}
+	return ev.PID, ev.Time
+}
+
 // Begin is the thread that began a span, and its CPU.
 type Begin struct {
 	CPU      int

@@ -72,7 +72,7 @@ func (p *compactPrinter) Event(ev *runtime.Event) error {
 		}
 		first = false
 		p.text = append(append(p.text, v.Name...), '=')
-		if err := p.value(v, processOf(ev)); err != nil {
+		if err := p.value(v, originOf(ev, i)); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,7 @@ type step struct {
 type lastValue struct {
 	name string
 	runtime.Value
+	process
 }
 
 // same reports whether a value has not changed.
@@ -62,7 +63,8 @@ type journal struct {
 // shown before.
 type change struct {
 	*runtime.Value
-	was *runtime.Value // nil if it was not shown before
+	was   *runtime.Value // nil if it was not shown before
+	wasOf process
 }
 
 // line holds the columns of one event.
@@ -115,7 +117,7 @@ func (j *journal) add(ev *runtime.Event) line {
 		case v.Name == compiler.FreedBy:
 			l.place = v
 		default:
-			l.compare(v)
+			l.compare(v, processOf(ev))
 		}
 	}
 	return l
@@ -134,7 +136,7 @@ func (j *journal) latest(addr, n uint64) string {
 }
 
 // compare adds a value to the changes of a line if it is one, and keeps it.
-func (l *line) compare(v *runtime.Value) {
+func (l *line) compare(v *runtime.Value, proc process) {
 	name := v.Name + ":" + v.Format
 	i := slices.IndexFunc(l.values, func(old lastValue) bool { return old.name == name })
 	if i >= 0 && l.values[i].same(v) {
@@ -144,11 +146,11 @@ func (l *line) compare(v *runtime.Value) {
 	kept.Data = slices.Clone(v.Data)
 	c := change{Value: v}
 	if i < 0 {
-		l.values = append(l.values, lastValue{name, kept})
+		l.values = append(l.values, lastValue{name, kept, proc})
 	} else {
-		was := l.values[i].Value
-		c.was = &was
-		l.values[i].Value = kept
+		was := l.values[i]
+		c.was, c.wasOf = &was.Value, was.process
+		l.values[i] = lastValue{name, kept, proc}
 	}
 	l.changes = append(l.changes, c)
 }
@@ -245,7 +247,7 @@ func (p *followText) what(l *line, ev *runtime.Event) error {
 		}
 		p.text = append(append(p.text, c.Name...), '=')
 		if c.was != nil {
-			if err := p.value(c.was, processOf(ev)); err != nil {
+			if err := p.value(c.was, c.wasOf); err != nil {
 				return err
 			}
 			p.text = append(p.text, " -> "...)

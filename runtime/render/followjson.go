@@ -123,17 +123,17 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 func (p *followJSON) changed(l *line, proc process) error {
 	parts := []struct {
 		key  string
-		show func(c change) *runtime.Value
+		show func(c change) (*runtime.Value, process)
 	}{
-		{`,"values":{`, func(c change) *runtime.Value { return c.Value }},
-		{`,"was":{`, func(c change) *runtime.Value { return c.was }},
+		{`,"values":{`, func(c change) (*runtime.Value, process) { return c.Value, proc }},
+		{`,"was":{`, func(c change) (*runtime.Value, process) { return c.was, c.wasOf }},
 	}
 	for _, part := range parts {
 		start := p.open(part.key)
 		for _, c := range l.changes {
-			if v := part.show(c); v != nil {
+			if v, of := part.show(c); v != nil {
 				p.key(string(quoteJSON(nil, c.Name)))
-				if err := p.value(v, proc); err != nil {
+				if err := p.value(v, of); err != nil {
 					return err
 				}
 			}

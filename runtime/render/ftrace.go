@@ -120,7 +120,7 @@ func (p *ftracePrinter) Event(ev *runtime.Event) error {
 	for i := range ev.Values {
 		if v := &ev.Values[i]; !isLine(ev.EventType) && !v.Hidden {
 			p.text = append(append(append(p.text, ' '), v.Name...), '=')
-			if err := p.field(v, processOf(ev)); err != nil {
+			if err := p.field(v, originOf(ev, i)); err != nil {
 				return err
 			}
 		}

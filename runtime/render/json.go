@@ -119,7 +119,7 @@ func (p *jsonPrinter) begun(ev *runtime.Event, s *jsonShape) error {
 	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.Begin.TID), 10)
 	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Begin.Comm)
 	n := ev.Begun()
-	if err := p.values(ev.Values[:n], s.items[:n], processOf(ev)); err != nil {
+	if err := p.values(ev.Values[:n], s.items[:n], process{ev.Begin.PID, ev.Start}); err != nil {
 		return err
 	}
 	p.notes(ev.Values[:n], s.items[:n])

@@ -96,7 +96,7 @@ func (p *printer) Event(ev *runtime.Event) error {
 		if shown++; shown > 1 {
 			p.text = append(p.text, ",\n"...)
 		}
-		if err := p.value(&ev.Values[i], processOf(ev)); err != nil {
+		if err := p.value(&ev.Values[i], originOf(ev, i)); err != nil {
 			return err
 		}
 	}

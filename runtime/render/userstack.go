@@ -9,14 +9,20 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
-// process is the process of an event, at its time. The zero value stands for none: then
-// frames only have their files.
+// process is the process in which a value was taken, at that time. The zero value stands
+// for none: then frames only have their files.
 type process struct {
 	pid  uint32
 	when time.Duration // CLOCK_MONOTONIC
 }
 
 func processOf(ev *runtime.Event) process { return process{ev.PID, ev.Time} }
+
+// originOf returns the process of value i of an event.
+func originOf(ev *runtime.Event, i int) process {
+	pid, at := ev.Origin(i)
+	return process{pid, at}
+}
 
 // frames returns the frames of a stack of a process.
 func (p *page) frames(data []byte, proc process) []userstack.Frame {

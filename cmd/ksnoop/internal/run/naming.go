@@ -47,7 +47,8 @@ func (n *naming) needed() bool { return n.stacks != nil || n.cgroups != nil }
 func (n *naming) event(ev *runtime.Event, out *recording.Writer) (err error) {
 	for i := range ev.Values {
 		if v := &ev.Values[i]; v.Base.Builtin == compiler.UserStack && v.Fault == compiler.NoFault {
-			err = errors.Join(err, n.stack(ev.PID, v.Data, ev.Time, out))
+			pid, at := ev.Origin(i)
+			err = errors.Join(err, n.stack(pid, v.Data, at, out))
 		}
 	}
 	return errors.Join(err, n.cgroupsOf(ev.Values, out))
