@@ -76,18 +76,32 @@ func noValue(command, option string) error {
 	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
 
+// What package cli suggests are the names that are near by the rule for names in specs.
+func init() {
+	cli.SuggestFlag = func(flags []cli.Flag, name string, _ bool) string {
+		near, _ := spec.Nearest(name, longOptions(flags))
+		return near
+	}
+	cli.SuggestCommand = func(commands []*cli.Command, name string) string {
+		near, _ := spec.Nearest(name, slices.Values(namesOf(commands)))
+		return near
+	}
+}
+
 // commandNames returns the names of all commands that the help shows.
-func commandNames(app *cli.App) (names []string) {
-	for _, c := range app.VisibleCommands() {
+func commandNames(app *cli.App) []string { return namesOf(app.VisibleCommands()) }
+
+func namesOf(commands []*cli.Command) (names []string) {
+	for _, c := range commands {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// longOptions returns the long names of a command's options.
-func longOptions(c *cli.Command) iter.Seq[string] {
+// longOptions returns the long names of options.
+func longOptions(flags []cli.Flag) iter.Seq[string] {
 	var names []string
-	for _, f := range c.Flags {
+	for _, f := range flags {
 		names = append(names, f.Names()[0])
 	}
 	return slices.Values(names)
@@ -96,7 +110,7 @@ func longOptions(c *cli.Command) iter.Seq[string] {
 // unknownCommand returns the error for options that trace does not have after a
 // word that is nearly the name of another command, or nil if it is not.
 func unknownCommand(app *cli.App, name string) error {
-	if near, ok := spec.Nearest(name, slices.Values(commandNames(app))); ok {
+	if near := cli.SuggestCommand(app.VisibleCommands(), name); near != "" {
 		return exit.Usagef("there is no command %s: did you mean '%s'?", name, near)
 	}
 	return nil
@@ -104,7 +118,7 @@ func unknownCommand(app *cli.App, name string) error {
 
 // unknownTopic returns the error for a topic that help does not explain.
 func unknownTopic(app *cli.App, name string) error {
-	if near, ok := spec.Nearest(name, slices.Values(commandNames(app))); ok {
+	if near := cli.SuggestCommand(app.VisibleCommands(), name); near != "" {
 		return exit.Usagef("there is no command %s: did you mean 'ksnoop help %s'?", name, near)
 	}
 	return exit.Usagef("there is no command %s: ksnoop help lists them, and ksnoop help spec explains the language", name)
@@ -120,7 +134,7 @@ func unknownOption(c *cli.Command, option string) error {
 	if line := lineHabits.Meaning(c.Name + "-" + name); line != "" {
 		return exit.Usagef("%s has no option %s: write ksnoop %s", c.Name, option, line)
 	}
-	if near, ok := spec.Nearest(name, longOptions(c)); ok && len(name) > 1 {
+	if near := cli.SuggestFlag(c.Flags, name, c.HideHelp); near != "" && len(name) > 1 {
 		return exit.Usagef("%s has no option %s: did you mean --%s?", c.Name, option, near)
 	}
 	return exit.Usagef("%s has no option %s: ksnoop %s --help lists them", c.Name, option, c.Name)
@@ -160,7 +174,7 @@ watch '@jiffies': watch-l watch-location
 // hasOption reports whether a command has the option that text begins with.
 func hasOption(c *cli.Command, text string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), " ")
-	return slices.Contains(slices.Collect(longOptions(c)), name)
+	return slices.Contains(slices.Collect(longOptions(c.Flags)), name)
 }
 
 // noOperand returns the error for a command line without the operand that a command
