@@ -103,6 +103,7 @@ func helpCommand() *cli.Command {
 	}
 }
 
+// init makes package cli print the help as printHelp does.
 func init() {
 	cli.HelpPrinterCustom = func(w io.Writer, _ string, of any, _ map[string]any) { printHelp(w, of) }
 }

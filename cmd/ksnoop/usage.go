@@ -76,7 +76,7 @@ func noValue(command, option string) error {
 	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
 
-// What package cli suggests are the names that are near by the rule for names in specs.
+// init makes package cli suggest the nearest name by the rule for names in specs.
 func init() {
 	cli.SuggestFlag = func(flags []cli.Flag, name string, _ bool) string {
 		near, _ := spec.Nearest(name, longOptions(flags))
