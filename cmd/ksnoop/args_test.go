@@ -161,6 +161,8 @@ func TestUsageErrors(t *testing.T) {
 		{"watch", "ksnoop: watch needs a variable, as in ksnoop watch '(int)@panic_timeout' (ksnoop help watch explains more)\n"},
 		{"follow", "ksnoop: follow needs a function and an object, as in ksnoop follow 'ip_send_skb(skb)' (ksnoop help follow explains more)\n"},
 		{"-d", "ksnoop: trace needs a function, as in ksnoop trace vfs_read (ksnoop help trace explains more)\n"},
+		{"trace --hlep", "ksnoop: trace has no option --hlep: did you mean --help?\n"},
+		{"list --verison", "ksnoop: list has no option --verison: did you mean --version?\n"},
 		{"dump", "ksnoop: dump needs a type, as in ksnoop dump file (ksnoop help dump explains more)\n"},
 		{"--nosuch vfs_read", "ksnoop: trace has no option --nosuch: ksnoop trace --help lists them\n"},
 		{"--atach=kprobe vfs_read", "ksnoop: trace has no option --atach: did you mean --attach?\n"},

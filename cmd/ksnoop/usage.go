@@ -59,7 +59,7 @@ func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) err
 			return meant
 		}
 	}
-	return unknownOption(c, option)
+	return unknownOption(app, c, option)
 }
 
 // withoutValue returns the error for an option of a command without its value.
@@ -126,7 +126,7 @@ func unknownTopic(app *cli.App, name string) error {
 
 // unknownOption returns the error for an option that a command does not have. option
 // includes its dashes.
-func unknownOption(c *cli.Command, option string) error {
+func unknownOption(app *cli.App, c *cli.Command, option string) error {
 	name := strings.TrimLeft(option, "-")
 	if word := optionHabits.Meaning(name); word != "" && hasOption(c, word) {
 		return exit.Usagef("%s has no option %s: it is written %s", c.Name, option, word)
@@ -134,7 +134,7 @@ func unknownOption(c *cli.Command, option string) error {
 	if line := lineHabits.Meaning(c.Name + "-" + name); line != "" {
 		return exit.Usagef("%s has no option %s: write ksnoop %s", c.Name, option, line)
 	}
-	if near := cli.SuggestFlag(c.Flags, name, c.HideHelp); near != "" && len(name) > 1 {
+	if near := cli.SuggestFlag(join(c.Flags, app.Flags), name, c.HideHelp); near != "" && len(name) > 1 {
 		return exit.Usagef("%s has no option %s: did you mean --%s?", c.Name, option, near)
 	}
 	return exit.Usagef("%s has no option %s: ksnoop %s --help lists them", c.Name, option, c.Name)
