@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,13 +38,14 @@ var arrows = map[string]struct{ ours, never []string }{
 	"compiler/suite": {[]string{"compiler", "compiler/spec", "compiler/spec/kprobe"}, []string{
 		"github.com/cilium/ebpf", "github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
 	}},
-	"compiler/suite/bind": {[]string{"compiler", "compiler/resolve", "compiler/spec", "compiler/suite"}, pure},
-	"btfdump/rawbtf":      {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
-	"runtime":             {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms", "runtime/clock"}, nil},
-	"runtime/clock":       {nil, []string{"github.com/cilium/ebpf", "os"}},
-	"runtime/known":       {nil, []string{"github.com/cilium/ebpf", "os"}},
-	"runtime/userstack":   {[]string{"runtime/clock", "runtime/known"}, []string{"github.com/cilium/ebpf"}},
-	"runtime/cgroup":      {nil, []string{"github.com/cilium/ebpf"}},
+	"compiler/suite/bind":    {[]string{"compiler", "compiler/resolve", "compiler/spec", "compiler/suite"}, pure},
+	"btfdump/rawbtf":         {nil, []string{"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix"}},
+	"btfdump/rawbtf/rawtest": {[]string{"btfdump/rawbtf"}, []string{"os"}},
+	"runtime":                {[]string{"btfdump/rawbtf", "compiler", "compiler/codegen", "compiler/resolve", "compiler/spec", "compiler/spec/kprobe", "kallsyms", "runtime/clock"}, nil},
+	"runtime/clock":          {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"runtime/known":          {nil, []string{"github.com/cilium/ebpf", "os"}},
+	"runtime/userstack":      {[]string{"runtime/clock", "runtime/known"}, []string{"github.com/cilium/ebpf"}},
+	"runtime/cgroup":         {nil, []string{"github.com/cilium/ebpf"}},
 	"runtime/recording": {[]string{"btfdump/rawbtf", "compiler", "compiler/spec/kprobe", "kallsyms", "runtime", "runtime/cgroup", "runtime/known", "runtime/userstack"}, []string{
 		"github.com/cilium/ebpf/link", "github.com/cilium/ebpf/ringbuf", "os", "golang.org/x/sys/unix",
 	}},
@@ -139,6 +142,34 @@ func TestRoomSizes(t *testing.T) {
 		}
 		require.LessOrEqual(t, files, most, name)
 	}
+}
+
+// wireFormat matches lines that know how BTF lies in a file: the magic number, the
+// kind in a type's second word, and a row of a table of kinds.
+var wireFormat = regexp.MustCompile(`(?im)0x0*1?eb9f|0x9f, ?0xeb|\\x9f\\xeb|>> ?24 ?& ?0x1f|` +
+	`^\s*"?(btf)?_?(kind)?_?(datasec|decl_?tag|type_?tag|enum_?64|func_?proto)"?( +\w+)?( *[=:].*)?,?$`)
+
+// TestWireFormat checks that only btfdump/rawbtf knows the wire format of BTF.
+func TestWireFormat(t *testing.T) {
+	inside := 0
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.Name() == ".build" {
+			return fs.SkipDir // is not ours
+		}
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(source)) {
+			if wireFormat.MatchString(line) {
+				require.True(t, strings.HasPrefix(path, "../btfdump/rawbtf/"), "%s: %s", path, line)
+				inside++
+			}
+		}
+		return nil
+	}))
+	require.Greater(t, inside, 10)
 }
 
 // checkHarness checks that the packages of e2e, apart from their tests, import no

@@ -1,4 +1,4 @@
-package rawbtf
+package rawbtf_test
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 )
 
 // raw returns the raw BTF of types.
@@ -53,7 +55,7 @@ func TestTake(t *testing.T) {
 		&btf.Enum{Name: "other", Size: 4, Values: []btf.EnumValue{{Name: "never", Value: 3}}},
 		&btf.Enum{Name: "wide", Size: 8, Values: []btf.EnumValue{{Name: "max", Value: 1 << 40}}})
 
-	part, err := Take(whole, Want{Names: []string{"wanted", "count", "mode", "wide", "none"}, Members: []string{"leaf"}, Enumerators: []string{"perhaps", "none"}})
+	part, err := rawbtf.Take(whole, rawbtf.Want{Names: []string{"wanted", "count", "mode", "wide", "none"}, Members: []string{"leaf"}, Enumerators: []string{"perhaps", "none"}})
 	require.NoError(t, err)
 	var fn *btf.Func
 	require.NoError(t, part.Types.TypeByName("wanted", &fn))
@@ -107,7 +109,7 @@ func pointee(t btf.Type) btf.Type { return t.(*btf.Pointer).Target }
 // a function.
 func TestTypedef(t *testing.T) {
 	proto := &btf.FuncProto{Return: number, Params: []btf.FuncParam{{Name: "l", Type: &btf.Pointer{Target: leaf}}}}
-	part, err := Take(raw(t, &btf.Typedef{Name: "btf_trace_x", Type: &btf.Pointer{Target: proto}}), Want{Names: []string{"btf_trace_x"}})
+	part, err := rawbtf.Take(raw(t, &btf.Typedef{Name: "btf_trace_x", Type: &btf.Pointer{Target: proto}}), rawbtf.Want{Names: []string{"btf_trace_x"}})
 	require.NoError(t, err)
 	var td *btf.Typedef
 	require.NoError(t, part.Types.TypeByName("btf_trace_x", &td))
@@ -120,7 +122,7 @@ func FuzzTake(f *testing.F) {
 	f.Add(raw(f, function("f", btf.FuncParam{Name: "node", Type: &btf.Pointer{Target: node()}})), "f", "leaf")
 	f.Add(raw(f, node()), "node", "next")
 	f.Fuzz(func(t *testing.T, raw []byte, name, member string) {
-		part, err := Take(raw, Want{Names: []string{name}, Members: []string{member}})
+		part, err := rawbtf.Take(raw, rawbtf.Want{Names: []string{name}, Members: []string{member}})
 		if err != nil {
 			return
 		}
@@ -135,7 +137,7 @@ func FuzzTake(f *testing.F) {
 
 const vmlinux = "/sys/kernel/btf/vmlinux"
 
-var usual = Want{Names: []string{"vfs_read", "tcp_sendmsg", "task_struct", "thread_union", "btf_trace_sched_switch"}, Members: []string{"f_path", "dentry", "sk"}}
+var usual = rawbtf.Want{Names: []string{"vfs_read", "tcp_sendmsg", "task_struct", "thread_union", "btf_trace_sched_switch"}, Members: []string{"f_path", "dentry", "sk"}}
 
 // TestVmlinux checks that a part has as many types of a name as the whole, with as
 // many members.
@@ -144,7 +146,7 @@ func TestVmlinux(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	part, err := Take(raw, usual)
+	part, err := rawbtf.Take(raw, usual)
 	require.NoError(t, err)
 	all, err := btf.LoadSpecFromReader(bytes.NewReader(raw))
 	require.NoError(t, err)
@@ -177,7 +179,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Take(raw, usual); err != nil {
+		if _, err := rawbtf.Take(raw, usual); err != nil {
 			b.Fatal(err)
 		}
 	}

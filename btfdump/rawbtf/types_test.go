@@ -1,4 +1,4 @@
-package rawbtf
+package rawbtf_test
 
 import (
 	"bytes"
@@ -9,17 +9,20 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf/rawtest"
 )
 
 // index returns an index of the types in raw. It fails the test if it cannot.
-func index(t testing.TB, raw []byte, base *Types) *Types {
-	types, err := Index(raw, base)
+func index(t testing.TB, raw []byte, base *rawbtf.Types) *rawbtf.Types {
+	types, err := rawbtf.Index(raw, base)
 	require.NoError(t, err)
 	return types
 }
 
 // kindsOf has the kinds for each word that C puts before names.
-var kindsOf = map[string][]Kind{"func": {Func}, "struct": {Struct}, "union": {Union}, "enum": {Enum, Enum64}, "": {Typedef, Int, Float}}
+var kindsOf = map[string][]rawbtf.Kind{"func": {rawbtf.Func}, "struct": {rawbtf.Struct}, "union": {rawbtf.Union}, "enum": {rawbtf.Enum, rawbtf.Enum64}, "": {rawbtf.Typedef, rawbtf.Int, rawbtf.Float}}
 
 func TestNamed(t *testing.T) {
 	types := index(t, raw(t, node(), function("first"), function("second"), &btf.Typedef{Name: "word", Type: &btf.Int{Name: "int", Size: 4}},
@@ -29,17 +32,17 @@ func TestNamed(t *testing.T) {
 	} {
 		require.Subset(t, slices.Collect(maps.Values(maps.Collect(types.Named("", kindsOf[kind]...)))), want, kind)
 	}
-	for _, name := range types.Named("", Func) {
+	for _, name := range types.Named("", rawbtf.Func) {
 		require.Equal(t, "first", name)
 		break
 	}
-	for id, name := range types.Named("sec", Func) {
+	for id, name := range types.Named("sec", rawbtf.Func) {
 		require.Equal(t, "second", name)
-		require.Equal(t, Func, types.Kind(id))
+		require.Equal(t, rawbtf.Func, types.Kind(id))
 		require.Equal(t, "second", types.Name(id))
 	}
-	require.Zero(t, types.Find("sec", Func))
-	require.Zero(t, types.Find("second", Struct))
+	require.Zero(t, types.Find("sec", rawbtf.Func))
+	require.Zero(t, types.Find("second", rawbtf.Struct))
 }
 
 func TestTaking(t *testing.T) {
@@ -83,16 +86,16 @@ func TestTypes(t *testing.T) {
 		{Name: "any", Type: &btf.Pointer{Target: &btf.Void{}}, Offset: 192},
 	}}
 	types := index(t, raw(t, holder, function("f", btf.FuncParam{Name: "h", Type: &btf.Pointer{Target: holder}})), nil)
-	id := types.Find("holder", Struct)
+	id := types.Find("holder", rawbtf.Struct)
 	have := map[string]string{}
 	for _, f := range types.Members(id) {
 		have[f.Name] = types.CName(f.Type)
 	}
 	require.Equal(t, map[string]string{"node": "struct node *", "mode": "enum mode", "all": "struct leaf[]", "alias": "alias_t", "any": "void *"}, have)
-	require.Equal(t, []Field{{"off", 0}, {"on", 0}}, types.Fields(types.Find("mode", Enum)))
-	fn := types.Find("f", Func)
+	require.Equal(t, []rawbtf.Field{{"off", 0}, {"on", 0}}, types.Fields(types.Find("mode", rawbtf.Enum)))
+	fn := types.Find("f", rawbtf.Func)
 	proto := types.Target(fn)
-	require.Equal(t, FuncProto, types.Kind(proto))
+	require.Equal(t, rawbtf.FuncProto, types.Kind(proto))
 	require.Equal(t, "int", types.CName(types.Target(proto)))
 	params := types.Fields(proto)
 	require.Equal(t, id, types.Target(params[0].Type))
@@ -102,42 +105,34 @@ func TestTypes(t *testing.T) {
 	require.Zero(t, types.Kind(1<<20))
 	require.Nil(t, types.Fields(1<<20))
 	require.Nil(t, types.Fields(fn))
-	require.Zero(t, types.Target(types.Find("int", Int)))
+	require.Zero(t, types.Target(types.Find("int", rawbtf.Int)))
 }
 
 // TestModule checks that the types and names of a module follow those of its base.
 func TestModule(t *testing.T) {
-	b, err := btf.NewBuilder([]btf.Type{node(), function("base")}, nil)
-	require.NoError(t, err)
-	vmlinux, err := b.Marshal(nil, nil)
-	require.NoError(t, err)
-	w := newFile()
-	w.strings = nil
-	base := index(t, vmlinux, nil)
-	first := uint32(len(base.wire.offsets))
-	text := base.baseStrings() + uint32(len(base.wire.strings))
-	w.strings = []byte("\x00ext_open\x00")
-	w.add(text+1, Typedef, 0, uint32(base.Find("node", Struct)))
-	w.add(0, Pointer, 0, first)
-	types := index(t, w.bytes(), base)
-	id := types.Find("ext_open", Typedef)
+	vmlinux := rawtest.New()
+	node := vmlinux.Add(vmlinux.Name("node"), rawbtf.Struct, 0, 8)
+	vmlinux.Function("base")
+	base := index(t, vmlinux.Bytes(), nil)
+	first := vmlinux.Number + 1
+	module := &rawtest.File{Strings: []byte("\x00ext_open\x00")}
+	module.Add(uint32(len(vmlinux.Strings))+1, rawbtf.Typedef, 0, node)
+	module.Add(0, rawbtf.Pointer, 0, first)
+	types := index(t, module.Bytes(), base)
+	id := types.Find("ext_open", rawbtf.Typedef)
 	require.Equal(t, btf.TypeID(first), id)
 	require.Equal(t, "struct node", types.CName(types.Underlying(id)))
 	require.Equal(t, id, types.Target(id+1))
 	require.Equal(t, "ext_open *", types.CName(id+1))
-	require.Equal(t, base.Find("base", Func), types.Find("base", Func))
+	require.Equal(t, base.Find("base", rawbtf.Func), types.Find("base", rawbtf.Func))
 	require.Zero(t, types.Kind(id+2))
 }
 
 // TestBigEndian checks that types in the other byte order give the same index.
 func TestBigEndian(t *testing.T) {
-	little := raw(t, node(), function("f", btf.FuncParam{Name: "n", Type: number}))
-	big := swapped(little[:fileHeader])
-	copy(big, []byte{magic >> 8, magic & 0xff, 1, 0})
-	types := word(little, 12)
-	big = append(append(big, swapped(little[fileHeader:][:types])...), little[fileHeader+types:]...)
-	require.NoError(t, Check(big))
-	require.Equal(t, index(t, little, nil), index(t, big, nil))
+	file := rawtest.Read(raw(t, node(), function("f", btf.FuncParam{Name: "n", Type: number})))
+	require.NoError(t, rawbtf.Check(file.BigEndian()))
+	require.Equal(t, index(t, file.Bytes(), nil), index(t, file.BigEndian(), nil))
 }
 
 // TestNamedOfVmlinux checks that package btf, which decodes everything, finds the
@@ -184,20 +179,23 @@ func TestNamedOfVmlinux(t *testing.T) {
 // FuzzIndex calls all methods on an index of any bytes.
 func FuzzIndex(f *testing.F) {
 	f.Add(raw(f, function("f", btf.FuncParam{Name: "node", Type: &btf.Pointer{Target: node()}})), "f")
-	loop := newFile()
-	loop.add(0, Typedef, 0, 2)
-	loop.add(0, Const, 0, 1)
-	loop.add(loop.name("s"), Struct, 2, 8, 0, 3, 0, 0, 77, 0)
-	f.Add(loop.bytes(), "s")
+	loop := rawtest.New()
+	loop.Add(0, rawbtf.Typedef, 0, 2)
+	loop.Add(0, rawbtf.Const, 0, 1)
+	loop.Add(loop.Name("s"), rawbtf.Struct, 2, 8, 0, 3, 0, 0, 77, 0)
+	f.Add(loop.Bytes(), "s")
 	f.Fuzz(func(t *testing.T, raw []byte, prefix string) {
-		types, err := Index(raw, nil)
+		types, err := rawbtf.Index(raw, nil)
 		if err != nil {
 			return
 		}
-		module, err := Index(raw, types)
+		module, err := rawbtf.Index(raw, types)
 		require.NoError(t, err)
-		for _, of := range []*Types{types, module} {
-			all := []Kind{Int, Pointer, Array, Struct, Union, Enum, Forward, Typedef, Volatile, Const, Restrict, Func, FuncProto, Var, Datasec, Float, DeclTag, TypeTag, Enum64}
+		for _, of := range []*rawbtf.Types{types, module} {
+			var all []rawbtf.Kind
+			for k := rawbtf.Int; k <= rawbtf.Enum64; k++ {
+				all = append(all, k)
+			}
 			for id, name := range of.Named(prefix, all...) {
 				require.Equal(t, prefix, name[:len(prefix)])
 				require.Equal(t, name, of.Name(id))
@@ -218,7 +216,7 @@ func BenchmarkNamed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		types := index(b, raw, nil)
-		for _, name := range types.Named("", Func) {
+		for _, name := range types.Named("", rawbtf.Func) {
 			if name == "" {
 				b.Fatal("a function without a name")
 			}

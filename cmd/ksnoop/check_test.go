@@ -291,7 +291,7 @@ func TestCheckHostileNames(t *testing.T) {
 // kernel unknown, and that the others are checked.
 func TestCheckBroken(t *testing.T) {
 	dir := checkedKernels(t)
-	require.NoError(t, os.WriteFile(dir+"/old/btf", []byte("\x9f\xebxxxxxxxxxxxxxxxxxxxxxxxxxxx\x1b"), 0o644))
+	require.NoError(t, os.WriteFile(dir+"/old/btf", fixture.Types(t)[:100], 0o644))
 	status, stdout, stderr := checked(t, dir, "same(file)")
 	require.Equal(t, exit.Failure, status, stderr)
 	require.Equal(t, "  SPEC        old      new\n  same(file)  unknown  ok\n\n"+

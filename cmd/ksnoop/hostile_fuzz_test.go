@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"testing"
 
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf/rawtest"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
@@ -15,11 +17,11 @@ import (
 // FuzzTypes verifies that any bytes as types give an error or an answer, in little
 // time.
 func FuzzTypes(f *testing.F) {
-	r := fixture.NewRaw()
+	r := rawtest.New()
 	r.Integer("int", 4)
-	r.Add(r.Name("s"), fixture.Struct, 2, 16, r.Name("a"), 1, 0, 0, 2, 64)
+	r.Add(r.Name("s"), rawbtf.Struct, 2, 16, r.Name("a"), 1, 0, 0, 2, 64)
 	r.Function("f", 2, 1)
-	kernel := fixture.ReadRaw(fixture.Types(f))
+	kernel := rawtest.Read(fixture.Types(f))
 	lines := []string{
 		"compile|*", "compile|--kernel-features|6.1|vfs_*(file->flags > 1, return)", "compile|f(a0.a, a0.x, a1:x)", "compile|tp:tick",
 		"list|*", "list|tp:*", "info|*", "dump|#1", "dump|#2", "dump|#3", "dump|#4", "dump|#5", "dump|--compact|--emit-zeroes|file",
@@ -30,7 +32,7 @@ func FuzzTypes(f *testing.F) {
 		f.Add(r.Types, r.Strings, uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, types, strings []byte, line uint8) {
-		file := &fixture.Raw{Types: types, Strings: strings}
+		file := &rawtest.File{Types: types, Strings: strings}
 		withTypes(t, file.Bytes(), lines[int(line)%len(lines)], "\x01\xff\x00\x1b[2J and more than enough bytes for small types")
 	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf/rawtest"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
@@ -20,154 +22,154 @@ func TestHostileTypes(t *testing.T) {
 	const compileF = "compile|f"
 	for _, tc := range []struct {
 		name  string
-		types func(r *fixture.Raw)
+		types func(r *rawtest.File)
 		line  string
 		want  string // in the output
 	}{
-		{"a chain of pointers that would take the whole stack", func(r *fixture.Raw) {
+		{"a chain of pointers that would take the whole stack", func(r *rawtest.File) {
 			for range 1_000_000 {
-				r.Add(0, fixture.Ptr, 0, r.Number+2)
+				r.Add(0, rawbtf.Pointer, 0, r.Number+2)
 			}
-			r.Add(0, fixture.Ptr, 0, 0)
+			r.Add(0, rawbtf.Pointer, 0, 0)
 		}, compileF, "read the types of FILE: type #1: more than 20000 types need each other\n"},
-		{"a reference to nothing", func(r *fixture.Raw) { r.Add(0, fixture.Ptr, 0, 77) }, compileF, "type #1: there is no type #77\n"},
-		{"a name outside", func(r *fixture.Raw) { r.Add(99, fixture.Typedef, 0, 0) }, compileF, "type #1: its name is at 99 of 1\n"},
-		{"a kind that is none", func(r *fixture.Raw) { r.Add(0, 31, 0, 0) }, compileF, "type #1: there is no kind 31\n"},
-		{"a megabyte of a name, a thousand times", func(r *fixture.Raw) {
+		{"a reference to nothing", func(r *rawtest.File) { r.Add(0, rawbtf.Pointer, 0, 77) }, compileF, "type #1: there is no type #77\n"},
+		{"a name outside", func(r *rawtest.File) { r.Add(99, rawbtf.Typedef, 0, 0) }, compileF, "type #1: its name is at 99 of 1\n"},
+		{"a kind that is none", func(r *rawtest.File) { r.Add(0, 31, 0, 0) }, compileF, "type #1: there is no kind 31\n"},
+		{"a megabyte of a name, a thousand times", func(r *rawtest.File) {
 			long := r.Name(strings.Repeat("x", 1<<20))
 			for range 1_000 {
-				r.Add(long, fixture.Typedef, 0, 0)
+				r.Add(long, rawbtf.Typedef, 0, 0)
 			}
 		}, compileF, "the names have more than 64 MB\n"},
-		{"a file that is too large", func(r *fixture.Raw) { r.Strings = make([]byte, 40<<20) }, compileF, "there are more than 32 MB\n"},
-		{"types that go round in circles", func(r *fixture.Raw) {
-			r.Add(r.Name("loop"), fixture.Typedef, 0, 2)
-			r.Add(0, fixture.Const, 0, 1)
-			r.Add(0, fixture.Array, 0, 0, 3, 3, 7)
-			r.Add(r.Name("s"), fixture.Struct, 1, 8, 0, 4, 0)
-			r.Add(r.Name("u"), fixture.Union, 1, 8, 0, 3, 0)
-			r.Add(0, fixture.Ptr, 0, 6)
-			r.Add(0, fixture.Proto, 1, 7, r.Name("p"), 7)
+		{"a file that is too large", func(r *rawtest.File) { r.Strings = make([]byte, 40<<20) }, compileF, "there are more than 32 MB\n"},
+		{"types that go round in circles", func(r *rawtest.File) {
+			r.Add(r.Name("loop"), rawbtf.Typedef, 0, 2)
+			r.Add(0, rawbtf.Const, 0, 1)
+			r.Add(0, rawbtf.Array, 0, 0, 3, 3, 7)
+			r.Add(r.Name("s"), rawbtf.Struct, 1, 8, 0, 4, 0)
+			r.Add(r.Name("u"), rawbtf.Union, 1, 8, 0, 3, 0)
+			r.Add(0, rawbtf.Pointer, 0, 6)
+			r.Add(0, rawbtf.FuncProto, 1, 7, r.Name("p"), 7)
 			for i := range uint32(7) {
 				r.Function(fmt.Sprintf("f%d", i), i+1)
 			}
 		}, "compile|f*", "ksnoop: f*: "},
-		{"a structure in itself", func(r *fixture.Raw) {
-			r.Add(r.Name("s"), fixture.Struct, 2, 16, 0, 1, 0, 0, 1, 64)
+		{"a structure in itself", func(r *rawtest.File) {
+			r.Add(r.Name("s"), rawbtf.Struct, 2, 16, 0, 1, 0, 0, 1, 64)
 			r.Function("f", 1)
 		}, "compile|f(a0.x)", "struct s has no member 'x'"},
-		{"2^100 ways to a member", func(r *fixture.Raw) {
+		{"2^100 ways to a member", func(r *rawtest.File) {
 			r.Integer("int", 4)
 			last := uint32(1)
 			for range 100 {
-				last = r.Add(0, fixture.Struct, 2, 8, 0, last, 0, 0, last, 0)
+				last = r.Add(0, rawbtf.Struct, 2, 8, 0, last, 0, 0, last, 0)
 			}
-			r.Function("f", r.Add(0, fixture.Ptr, 0, last))
+			r.Function("f", r.Add(0, rawbtf.Pointer, 0, last))
 		}, "compile|f(a0->x)", "has no member 'x'"},
-		{"2^100 ways to a member of an argument", func(r *fixture.Raw) {
+		{"2^100 ways to a member of an argument", func(r *rawtest.File) {
 			last := r.Integer("int", 4)
 			for range 100 {
-				last = r.Add(0, fixture.Struct, 2, 8, 0, last, 0, 0, last, 0)
+				last = r.Add(0, rawbtf.Struct, 2, 8, 0, last, 0, 0, last, 0)
 			}
 			r.Function("f", last)
 		}, "compile|f(a0.x)", "has no member 'x'"},
-		{"2^100 ways to a number of 16 bytes, on arm64", func(r *fixture.Raw) {
+		{"2^100 ways to a number of 16 bytes, on arm64", func(r *rawtest.File) {
 			last := r.Integer("int", 4)
-			r.Add(r.Name("pt_regs"), fixture.Struct, 1, 336, r.Name("pstate"), last, 8*264)
+			r.Add(r.Name("pt_regs"), rawbtf.Struct, 1, 336, r.Name("pstate"), last, 8*264)
 			for range 100 {
-				last = r.Add(0, fixture.Struct, 2, 16, 0, last, 0, 0, last, 0)
+				last = r.Add(0, rawbtf.Struct, 2, 16, 0, last, 0, 0, last, 0)
 			}
 			r.Function("f", last)
 		}, "compile|f(a0.x)", "has no member 'x'"},
-		{"2^40 values", func(r *fixture.Raw) {
+		{"2^40 values", func(r *rawtest.File) {
 			last := r.Integer("int", 4)
 			for range 40 {
-				last = r.Add(r.Name("s"), fixture.Struct, 2, 8, r.Name("a"), last, 0, r.Name("b"), last, 0)
+				last = r.Add(r.Name("s"), rawbtf.Struct, 2, 8, r.Name("a"), last, 0, r.Name("b"), last, 0)
 			}
 		}, "dump|#41", "type too large\n"},
-		{"too many bytes of names in casts", func(r *fixture.Raw) {
+		{"too many bytes of names in casts", func(r *rawtest.File) {
 			long := r.Name(strings.Repeat("x", 500))
-			typedef := r.Add(long, fixture.Typedef, 0, r.Integer("int", 4)+1)
+			typedef := r.Add(long, rawbtf.Typedef, 0, r.Integer("int", 4)+1)
 			var params, members []uint32
 			for range 900 {
 				params = append(params, long, typedef)
 			}
-			proto := r.Add(0, fixture.Proto, 900, 0, params...)
+			proto := r.Add(0, rawbtf.FuncProto, 900, 0, params...)
 			for i := range uint32(2000) {
-				members = append(members, long, r.Add(0, fixture.Ptr, 0, proto), 64*i)
+				members = append(members, long, r.Add(0, rawbtf.Pointer, 0, proto), 64*i)
 			}
-			r.Add(r.Name("s"), fixture.Struct, 2000, 16000, members...)
+			r.Add(r.Name("s"), rawbtf.Struct, 2000, 16000, members...)
 		}, "dump|s", "type too large\n"},
-		{"an array of 2^64 bytes", func(r *fixture.Raw) {
+		{"an array of 2^64 bytes", func(r *rawtest.File) {
 			r.Integer("char", 1)
-			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<32-1)
-			r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<32-1)
-			r.Add(r.Name("big"), fixture.Typedef, 0, 3)
+			r.Add(0, rawbtf.Array, 0, 0, 1, 1, 1<<32-1)
+			r.Add(0, rawbtf.Array, 0, 0, 2, 1, 1<<32-1)
+			r.Add(r.Name("big"), rawbtf.Typedef, 0, 3)
 		}, "dump|big", "type too large\n"},
-		{"an argument of 4 GB", func(r *fixture.Raw) {
-			r.Function("f", r.Add(r.Name("s"), fixture.Struct, 0, 1<<32-1))
+		{"an argument of 4 GB", func(r *rawtest.File) {
+			r.Function("f", r.Add(r.Name("s"), rawbtf.Struct, 0, 1<<32-1))
 		}, compileF, "parameter a0: its 4294967295 bytes do not fit on a stack"},
-		{"an argument of 2^62 bytes", func(r *fixture.Raw) {
+		{"an argument of 2^62 bytes", func(r *rawtest.File) {
 			r.Integer("char", 1)
-			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<31)
-			r.Function("f", r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<31))
+			r.Add(0, rawbtf.Array, 0, 0, 1, 1, 1<<31)
+			r.Function("f", r.Add(0, rawbtf.Array, 0, 0, 2, 1, 1<<31))
 		}, compileF, "parameter a0: its 4611686018427387904 bytes do not fit on a stack"},
-		{"65,535 arguments", func(r *fixture.Raw) {
+		{"65,535 arguments", func(r *rawtest.File) {
 			r.Function("f", bytesOf(65535, r.Integer("int", 4))...)
 		}, compileF, "it has 65535 parameters, and 255 is the limit"},
-		{"an enum of 16 bytes", func(r *fixture.Raw) {
-			r.Function("f", r.Add(r.Name("e"), fixture.Enum, 0, 16))
+		{"an enum of 16 bytes", func(r *rawtest.File) {
+			r.Function("f", r.Add(r.Name("e"), rawbtf.Enum, 0, 16))
 		}, "compile|f(a0 > 1)", "cannot be compared"},
-		{"an enum of 3 bytes", func(r *fixture.Raw) {
-			r.Function("f", r.Add(r.Name("e"), fixture.Enum, 0, 3))
+		{"an enum of 3 bytes", func(r *rawtest.File) {
+			r.Function("f", r.Add(r.Name("e"), rawbtf.Enum, 0, 3))
 		}, "compile|f(a0)", "enum e"},
-		{"an integer of 4 GB", func(r *fixture.Raw) {
-			r.Function("f", r.Add(0, fixture.Ptr, 0, r.Integer("int", 1<<32-1)))
+		{"an integer of 4 GB", func(r *rawtest.File) {
+			r.Function("f", r.Add(0, rawbtf.Pointer, 0, r.Integer("int", 1<<32-1)))
 		}, "compile|f(*a0)", "the first 4096 bytes of 4294967295"},
-		{"a member far away", func(r *fixture.Raw) {
+		{"a member far away", func(r *rawtest.File) {
 			r.Integer("char", 1)
-			r.Add(0, fixture.Array, 0, 0, 1, 1, 1<<30)
-			r.Add(0, fixture.Array, 0, 0, 2, 1, 1<<30)
-			r.Function("f", r.Add(0, fixture.Ptr, 0, 3))
+			r.Add(0, rawbtf.Array, 0, 0, 1, 1, 1<<30)
+			r.Add(0, rawbtf.Array, 0, 0, 2, 1, 1<<30)
+			r.Function("f", r.Add(0, rawbtf.Pointer, 0, 3))
 		}, "compile|f((*a0)[1][1073741823])", "more than a gigabyte away"},
-		{"many functions of one name", func(r *fixture.Raw) {
+		{"many functions of one name", func(r *rawtest.File) {
 			r.Integer("int", 4)
 			name := r.Name("f")
 			for i := range uint32(2000) {
-				proto := r.Add(0, fixture.Proto, 1, 0, r.Name(fmt.Sprintf("a%d", i)), 1)
-				r.Add(name, fixture.Func, 1, proto)
+				proto := r.Add(0, rawbtf.FuncProto, 1, 0, r.Name(fmt.Sprintf("a%d", i)), 1)
+				r.Add(name, rawbtf.Func, 1, proto)
 			}
 		}, compileF, "f is in BTF with more than 100 prototypes"},
-		{"many types of one name", func(r *fixture.Raw) {
+		{"many types of one name", func(r *rawtest.File) {
 			name := r.Name("twin")
 			for i := range uint32(2000) {
-				r.Add(name, fixture.Struct, 0, i)
+				r.Add(name, rawbtf.Struct, 0, i)
 			}
 		}, "dump|twin", "there are 2000 types \"twin\": #1 is struct twin of 0 bytes, "},
-		{"too many types of one name", func(r *fixture.Raw) {
+		{"too many types of one name", func(r *rawtest.File) {
 			for i := range 3000 {
-				r.Add(r.Name(fmt.Sprintf("f___%d", i)), fixture.Typedef, 0, 0)
+				r.Add(r.Name(fmt.Sprintf("f___%d", i)), rawbtf.Typedef, 0, 0)
 			}
 		}, compileF, "type #2001: more than 2000 types are called \"f\"\n"},
-		{"functions whose names begin with the mark of a flavour", func(r *fixture.Raw) {
+		{"functions whose names begin with the mark of a flavour", func(r *rawtest.File) {
 			for i := range 2000 {
 				r.Function(fmt.Sprintf("___%d", i))
 			}
 		}, "compile|*", "*: 2000 functions are traced"},
-		{"many functions", func(r *fixture.Raw) {
-			proto := r.Add(0, fixture.Proto, 0, 0)
+		{"many functions", func(r *rawtest.File) {
+			proto := r.Add(0, rawbtf.FuncProto, 0, 0)
 			for i := range 50_000 {
-				r.Add(r.Name(fmt.Sprintf("f%d", i)), fixture.Func, 1, proto)
+				r.Add(r.Name(fmt.Sprintf("f%d", i)), rawbtf.Func, 1, proto)
 			}
 		}, "compile|*", "'*' means 50000 functions, and 16384 is the limit\n"},
-		{"long names that are nearly one", func(r *fixture.Raw) {
+		{"long names that are nearly one", func(r *rawtest.File) {
 			for i := range 60_000 {
-				r.Add(r.Name(fmt.Sprintf("%0500d", i)), fixture.Typedef, 0, 0)
+				r.Add(r.Name(fmt.Sprintf("%0500d", i)), rawbtf.Typedef, 0, 0)
 			}
 		}, "dump|" + strings.Repeat("1", 500), "there is no type"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := fixture.NewRaw()
+			r := rawtest.New()
 			tc.types(r)
 			_, stdout, stderr := withTypes(t, r.Bytes(), tc.line, "")
 			stderr = regexp.MustCompile(`of /\S+/btf:`).ReplaceAllString(stderr, "of FILE:")
@@ -185,25 +187,25 @@ const evilName = "evil\x1b[2J\n\rx\x9b31m\u009b\u202e\xff"
 // TestHostileNames verifies that names of types are printed without control
 // characters, and on one line.
 func TestHostileNames(t *testing.T) {
-	r := fixture.NewRaw()
+	r := rawtest.New()
 	evil := r.Name(evilName)
-	integer := r.Add(evil, fixture.Int, 0, 4, 1<<24|32)
-	enum := r.Add(evil, fixture.Enum, 1, 4, evil, 1)
-	members := []uint32{evil, integer, 0, r.Name("mode"), enum, 32, r.Name("mood"), r.Add(evil, fixture.Typedef, 0, integer), 64}
-	record := r.Add(evil, fixture.Struct, 3, 12, members...)
-	pointer := r.Add(0, fixture.Ptr, 0, record)
+	integer := r.Add(evil, rawbtf.Int, 0, 4, 1<<24|32)
+	enum := r.Add(evil, rawbtf.Enum, 1, 4, evil, 1)
+	members := []uint32{evil, integer, 0, r.Name("mode"), enum, 32, r.Name("mood"), r.Add(evil, rawbtf.Typedef, 0, integer), 64}
+	record := r.Add(evil, rawbtf.Struct, 3, 12, members...)
+	pointer := r.Add(0, rawbtf.Pointer, 0, record)
 	function := func(name, param uint32) {
-		r.Add(name, fixture.Func, 1, r.Add(0, fixture.Proto, 2, integer, param, pointer, r.Name("x"), enum))
+		r.Add(name, rawbtf.Func, 1, r.Add(0, rawbtf.FuncProto, 2, integer, param, pointer, r.Name("x"), enum))
 	}
 	function(r.Name("f"), r.Name("a"))
 	function(r.Name("g"), evil)
 	function(evil, evil)
 	function(r.Name("twice"), r.Name("a"))
-	r.Add(r.Name("twice"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, evil, record))
-	r.Add(r.Name("h"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, r.Name("x"), r.Integer("long", 8)))
-	forward := r.Add(evil, 7, 0, 0)
-	r.Add(r.Name("broken"), fixture.Func, 1, r.Add(0, fixture.Proto, 1, 0, evil, forward))
-	r.Add(evil, fixture.Section, 1, 4, r.Add(evil, fixture.Var, 0, integer, 0), 0, 4)
+	r.Add(r.Name("twice"), rawbtf.Func, 1, r.Add(0, rawbtf.FuncProto, 1, 0, evil, record))
+	r.Add(r.Name("h"), rawbtf.Func, 1, r.Add(0, rawbtf.FuncProto, 1, 0, r.Name("x"), r.Integer("long", 8)))
+	forward := r.Add(evil, rawbtf.Forward, 0, 0)
+	r.Add(r.Name("broken"), rawbtf.Func, 1, r.Add(0, rawbtf.FuncProto, 1, 0, evil, forward))
+	r.Add(evil, rawbtf.Datasec, 1, 4, r.Add(evil, rawbtf.Var, 0, integer, 0), 0, 4)
 	raw := r.Bytes()
 	for _, line := range []string{
 		"compile|f", "compile|g", "compile|*", "compile|f(a->mode, a->mood > 1)", "compile|f(a->mude)", "compile|f(x == 99999999999)",

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/btfdump/rawbtf/rawtest"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -320,10 +320,10 @@ func FuzzComplete(f *testing.F) {
 	system := madeSystem(f)
 	for _, word := range []string{"vfs_read(file->f_path.", "vfs_read((struct file *)count)->", "p vfs_read x=", "tp:ti", "]->", "vfs_read(((", "vfs_read if !x.y[1]->"} {
 		f.Add(word, []byte(nil))
-		f.Add(word, fixture.ReadRaw(system.raw).Types)
+		f.Add(word, rawtest.Read(system.raw).Types)
 	}
 	f.Fuzz(func(t *testing.T, word string, types []byte) {
-		file := fixture.ReadRaw(system.raw)
+		file := rawtest.Read(system.raw)
 		if len(types) > 0 {
 			file.Types = types
 		}
