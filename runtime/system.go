@@ -36,6 +36,45 @@ func ThisSystem() (System, error) {
 	return s, nil
 }
 
+// version is a kernel's major and minor version.
+type version struct{ major, minor int }
+
+func (v version) atLeast(major, minor int) bool {
+	return v.major > major || v.major == major && v.minor >= minor
+}
+
+// release returns the running kernel's version and its build string, as uname -r
+// and uname -v print them.
+func release() (version, string, error) {
+	u, err := uname()
+	if err != nil {
+		return version{}, "", err
+	}
+	v, err := parseRelease(unix.ByteSliceToString(u.Release[:]))
+	return v, unix.ByteSliceToString(u.Version[:]), err
+}
+
+// Release returns the running kernel's release, as uname -r prints it.
+func Release() (string, error) {
+	u, err := uname()
+	return unix.ByteSliceToString(u.Release[:]), err
+}
+
+func uname() (u unix.Utsname, err error) {
+	if err := unix.Uname(&u); err != nil {
+		return u, fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	return u, nil
+}
+
+func parseRelease(s string) (version, error) {
+	var v version
+	if _, err := fmt.Sscanf(s, "%d.%d", &v.major, &v.minor); err != nil {
+		return v, fmt.Errorf("read kernel release %q: %w", s, err)
+	}
+	return v, nil
+}
+
 // OnlineCPUs returns the numbers of the CPUs that run, in ascending order.
 func OnlineCPUs() ([]int, error) { return cpusIn("/sys/devices/system/cpu/online") }
 
