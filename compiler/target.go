@@ -13,6 +13,7 @@ import (
 // kernel can be simulated.
 type Target struct {
 	Kernel  *btf.Spec                            // types of vmlinux
+	Partial bool                                 // Kernel has only those that the specs seem to need: what does not fit may fit all of them
 	Module  func(name string) (*btf.Spec, error) // types of a loaded module; nil if there are no modules
 	Modules func() []string                      // names of the loaded modules that have types; nil if not known
 	Symbols *kallsyms.Table                      // symbols of at least the functions in the specs; nil if not known

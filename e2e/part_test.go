@@ -28,7 +28,66 @@ func testPart(t *testing.T, k *kernel) {
 	t.Run("symbols", func(t *testing.T) { testPartSymbols(t, k) })
 	t.Run("table", func(t *testing.T) { testSymbolTable(t, k) })
 	t.Run("finder", func(t *testing.T) { testFinder(t, k) })
+	t.Run("globs", func(t *testing.T) { testPartGlobs(t, k) })
 	t.Run("refused", func(t *testing.T) { testPartRefused(t, k) })
+}
+
+// testPartGlobs checks that what a glob matches has the same programs with a part of the
+// types as with all of them, and that the same functions are left out.
+func testPartGlobs(t *testing.T, k *kernel) {
+	whole, err := runtime.OpenKernel()
+	require.NoError(t, err)
+	fits := 0
+	for _, text := range []string{
+		"vfs_rea*", "vfs_*(file->f_path.dentry->d_name.name, return < 0)", "*_open(inode->i_sb, $comm)", "tcp_v[46]*(sk)", "tp:sched_*", "tp:*_switch(prev->pid)",
+		"ip_*() if $comm ~ \"c*\"", "vfs_*(count(), count:symbol)", "security_file_*(file->nothing)", "no_such_*",
+	} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err)
+		traces := []*spec.Trace{trace}
+		needs, ok := resolve.FewNeeds(traces)
+		require.True(t, ok, text)
+		part, err := runtime.OpenPart(needs)
+		require.NoError(t, err, text)
+		of, err := part.TargetFor(traces)
+		require.NoError(t, err, text)
+		require.True(t, of.Partial)
+		got, partErr := resolve.All(traces, of, resolve.Wishes{})
+		of, err = whole.TargetFor(traces)
+		require.NoError(t, err, text)
+		require.False(t, of.Partial)
+		want, err := resolve.All(traces, of, resolve.Wishes{})
+		if err != nil {
+			require.Error(t, partErr, text)
+			continue
+		}
+		require.NoError(t, partErr, text)
+		fits++
+		require.Equal(t, want.LeftOut, got.LeftOut, text)
+		require.Equal(t, want.Notes, got.Notes, text)
+		requireSamePrograms(t, text, want.Probes, got.Probes)
+	}
+	require.GreaterOrEqual(t, fits, 8)
+}
+
+// requireSamePrograms checks that probes have the same programs as others.
+func requireSamePrograms(t *testing.T, text string, want, got []*compiler.Probe) {
+	require.Len(t, got, len(want), text)
+	wantUnit, err := compile(want...)
+	require.NoError(t, err, text)
+	gotUnit, err := compile(got...)
+	require.NoError(t, err, text)
+	require.Len(t, gotUnit.Collection.Programs, len(wantUnit.Collection.Programs), text)
+	for name, p := range wantUnit.Collection.Programs {
+		require.Equal(t, fmt.Sprint(p.Instructions), fmt.Sprint(gotUnit.Collection.Programs[name].Instructions), text)
+	}
+	require.Equal(t, len(wantUnit.Events), len(gotUnit.Events), text)
+	for i, ev := range wantUnit.Events {
+		require.Equal(t, ev.Layout, gotUnit.Events[i].Layout, text)
+		for j, v := range ev.Items {
+			require.Equal(t, looks(t, v), looks(t, gotUnit.Events[i].Items[j]), text)
+		}
+	}
 }
 
 // testPartRefused checks that a spec that does not fit a part of the types is bound to all
@@ -128,19 +187,7 @@ func (k *kernel) samePrograms(t *testing.T, text string, whole, part *compiler.T
 	require.Equal(t, want.Attach, got.Attach, text)
 	require.Equal(t, want.Func.Addrs, got.Func.Addrs, text)
 	require.Equal(t, want.Func.Addr, got.Func.Addr, text)
-	wantUnit, err := compile(want)
-	require.NoError(t, err)
-	gotUnit, err := compile(got)
-	require.NoError(t, err)
-	for name, p := range wantUnit.Collection.Programs {
-		require.Equal(t, fmt.Sprint(p.Instructions), fmt.Sprint(gotUnit.Collection.Programs[name].Instructions), text)
-	}
-	for i, ev := range wantUnit.Events {
-		require.Equal(t, ev.Layout, gotUnit.Events[i].Layout, text)
-		for j, v := range ev.Items {
-			require.Equal(t, looks(t, v), looks(t, gotUnit.Events[i].Items[j]), text)
-		}
-	}
+	requireSamePrograms(t, text, []*compiler.Probe{want}, []*compiler.Probe{got})
 	return true
 }
 

@@ -53,12 +53,16 @@ const (
 	mostWork    = 10e6 // instructions
 )
 
+// mostMemory bounds the peak of a start of a few functions or globs, in KB.
+const mostMemory = 16_000
+
 var starts = []start{
 	{"1 function", []string{"vfs_read"}},
 	{"25 functions at entry", many(" ($pid)")},
 	{"25 functions, entry and return", many("")},
 	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}},
 	{"a glob", []string{"vfs_rea*"}},
+	{"a glob of tracepoints", []string{"tp:sched_*"}},
 }
 
 // many returns specs for 25 functions.
@@ -83,8 +87,11 @@ func TestGuestStartCosts(t *testing.T) {
 		all = append(all, start{"thousands of functions", []string{`s*() if $comm == "nobody"`}},
 			start{"500 functions, entry and return", k.plainFunctions(t)[:500]})
 	}
-	for _, s := range all {
+	for i, s := range all {
 		c := s.cheapest(t)
+		if i < len(starts) && c.memory > mostMemory {
+			t.Errorf("%s: more than %d KB", s.what, mostMemory)
+		}
 		t.Logf("%s: %.0f million instructions from exec until attached, %.0f with what is waited for; %.0f until ended; %d KB", s.what, c.process, c.attached, c.ended, c.memory)
 		reportCost(processRow+s.what+", millions until attached", c.process)
 		reportCost(processRow+s.what+endedRow, c.ended)

@@ -90,15 +90,16 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		return nil, err
 	}
 	target := &compiler.Target{
-		Kernel:    k.types,
-		Module:    k.module,
-		Modules:   LoadedModules,
-		Symbols:   symbols,
-		TypeNames: TypeNames,
-		Features:  features,
-		Arch:      arch,
+		Kernel:   k.types,
+		Partial:  k.part != nil,
+		Module:   k.module,
+		Modules:  LoadedModules,
+		Symbols:  symbols,
+		Features: features,
+		Arch:     arch,
 	}
-	if k.part == nil { // a part has other ids
+	if !target.Partial { // a part has other names and ids
+		target.TypeNames = TypeNames
 		target.FuncsTaking = finding((*rawbtf.Types).Taking)
 		target.FuncsNamed = finding(functionsNamed)
 		target.EnumsWith = finding((*rawbtf.Types).WithEnumerator)

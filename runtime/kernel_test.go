@@ -18,11 +18,14 @@ func TestOpenForBindsOnce(t *testing.T) {
 	for _, tc := range []struct {
 		spec  string
 		times int
+		part  bool
 		err   string
 	}{
-		{"vfs_read()", 1, ""},
-		{"vfs_raed()", 2, "did you mean"},
-		{"vfs_rea*()", 1, ""}, // a glob needs all names
+		{"vfs_read()", 1, true, ""},
+		{"vfs_raed()", 2, false, "did you mean"},
+		{"vfs_rea*()", 1, true, ""},
+		{"tp:sched_*()", 1, true, ""},
+		{"s*()", 1, false, ""}, // needs too many for a part
 	} {
 		trace, err := spec.Parse(tc.spec)
 		require.NoError(t, err)
@@ -41,7 +44,8 @@ func TestOpenForBindsOnce(t *testing.T) {
 		require.NoError(t, err, tc.spec)
 		require.Equal(t, tc.times, times, tc.spec)
 		require.Same(t, k.Types(), last.Kernel, "the last target is that of the kernel")
-		require.Equal(t, tc.spec == "vfs_read()", k.part != nil, tc.spec)
+		require.Equal(t, tc.part, k.part != nil, tc.spec)
+		require.Equal(t, tc.part, last.Partial, tc.spec)
 		if _, err := resolve.FindFunction(trace, last); tc.err != "" {
 			require.ErrorContains(t, err, tc.err)
 		}

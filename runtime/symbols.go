@@ -25,9 +25,10 @@ const mostAsked = 64
 // askSymbols asks the kernel for the symbols of the needed functions one by one,
 // because the kernel would have to write a hundred thousand lines for the table.
 // It returns false unless each symbol exists exactly once, and the user may know. Of
-// variables the kernel cannot be asked that: it would log that they are no functions.
+// variables the kernel cannot be asked that: it would log that they are no functions. Of
+// what globs match it is not asked, as the symbols of their other functions are needed.
 func (k *Kernel) askSymbols() (*kallsyms.Table, bool) {
-	if len(k.needs.Variables) > 0 {
+	if len(k.needs.Variables) > 0 || len(k.needs.Globs) > 0 {
 		return nil, false
 	}
 	names := k.needs.Functions

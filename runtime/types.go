@@ -78,6 +78,9 @@ func OpenPart(needs resolve.Needs) (*Kernel, error) {
 		return nil, fmt.Errorf("read %s: %w", typesFile, err)
 	}
 	defer unix.Munmap(raw)
+	if err := expand(&needs, raw); err != nil {
+		return nil, err
+	}
 	part, err := rawbtf.Take(raw, rawbtf.Want{Names: slices.Concat(needs.Types, ownTypes, archTypes[goruntime.GOARCH]), Members: needs.Members, Enumerators: needs.Enumerators})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", typesFile, err)
@@ -85,6 +88,21 @@ func OpenPart(needs resolve.Needs) (*Kernel, error) {
 	k := newKernel(part.Types, btf.NewCache())
 	k.part, k.needs = part, needs
 	return k, nil
+}
+
+// expand finds in raw types what the globs match.
+func expand(needs *resolve.Needs, raw []byte) error {
+	if len(needs.Globs) == 0 {
+		return nil
+	}
+	types, err := rawbtf.Index(raw, nil)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", typesFile, err)
+	}
+	if !needs.Expand(func(kind, prefix string) iter.Seq[string] { return named(types, kind, prefix) }) {
+		return errors.New("the globs match too many functions for a part of the types")
+	}
+	return nil
 }
 
 // namedKinds are the kinds of [compiler.Target].TypeNames.
@@ -107,12 +125,19 @@ func TypeNames(kind string) (iter.Seq[string], bool) {
 	}
 	return func(yield func(string) bool) {
 		defer free()
-		for _, name := range types.Named("", namedKinds[kind]...) {
+		named(types, kind, "")(yield)
+	}, true
+}
+
+// named lists the names of a kind that have a prefix.
+func named(types *rawbtf.Types, kind, prefix string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, name := range types.Named(prefix, namedKinds[kind]...) {
 			if !yield(name) {
 				return
 			}
 		}
-	}, true
+	}
 }
 
 // finding returns a function that finds ids in an index of the kernel's types, as those

@@ -47,6 +47,7 @@ var unsaid = []string{
 	"nobody reads stdout any more", "there is no map %s", "no event of group %s", "events cannot be shown as %q",
 	"find the beginning of the kernel's text: there is no symbol %s", "there is no spec to trace by", "read %s: it has no program",
 	"only what trace shows can be recorded", "a module has other types than the part of the kernel's that was read",
+	"the globs match too many functions for a part of the types",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about

@@ -143,7 +143,7 @@ func (b *binder) arg(e *spec.Arg) (operand, error) {
 	if b.trace.Values {
 		return operand{}, b.noArgument(e)
 	}
-	err := b.errorf(e.Span(), "%s has no argument '%s'", b.subject(), e.Name.Name)
+	err := b.errorf(e.Span(), "%s has no argument '%s'", b.subject(), e.Name.Name).WithKind(spec.NoArgument)
 	if b.habit(err, e.Name.Name) {
 		return operand{}, err
 	}

@@ -69,6 +69,8 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 			p.OfGlob, p.Asked = true, t
 			plan.Probes = append(plan.Probes, p)
 			plan.Notes = append(plan.Notes, p.Func.Notes()...)
+		case errors.As(err, &refused) && target.Partial && mayFitAll(&one, target, refused):
+			return err
 		case errors.As(err, &refused):
 			reasons[refused.Reason()]++
 		default:
@@ -91,6 +93,16 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 		plan.LeftOut[reason] += n
 	}
 	return nil
+}
+
+// mayFitAll reports whether a function that was refused with a part of the types may fit
+// all of them: a part has all of what functions and their arguments are.
+func mayFitAll(t *spec.Trace, target *compiler.Target, refused *spec.Error) bool {
+	if refused.Kind == spec.NoArgument || refused.Kind == spec.NamesInHint {
+		return false
+	}
+	_, err := FindFunction(t, target)
+	return err == nil
 }
 
 // NoMatch returns the error for a glob that matches nothing.

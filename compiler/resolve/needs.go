@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -12,18 +13,22 @@ import (
 
 // Needs lists what must be looked up in a kernel to bind specs.
 type Needs struct {
-	Types       []string // names of types and functions
-	Members     []string // names of the members to follow
-	Enumerators []string // names that may be those of enumerators
-	Functions   []string // functions whose code must be known
-	Variables   []string // variables whose addresses must be known
-	Variants    []string // if types with these names exist, they change what is known of the functions, and the symbol table is needed
+	Globs       []*spec.Trace // globs of functions and tracepoints, which [Needs.Expand] replaces by what they match
+	Types       []string      // names of types and functions
+	Members     []string      // names of the members to follow
+	Enumerators []string      // names that may be those of enumerators
+	Functions   []string      // functions whose code must be known
+	Variables   []string      // variables whose addresses must be known
+	Variants    []string      // if types with these names exist, they change what is known of the functions, and the symbol table is needed
 }
 
 // fewTraces is the largest number of traces for which a part of BTF is
 // extracted. For 500 it takes as long as reading all of BTF, but several MB less
 // of memory.
 const fewTraces = 1024
+
+// fewMatches is the same for the functions that globs match.
+const fewMatches = 500
 
 // FewNeeds lists what a few specs need, if that can be told before they are
 // bound. A kernel reduced to these needs yields the same probes as the whole
@@ -38,11 +43,54 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 			return Needs{}, false
 		}
 	}
+	n.sort()
+	return n, true
+}
+
+// sort sorts all names, and removes those that are listed twice: a function would count
+// as two.
+func (n *Needs) sort() {
 	for _, names := range []*[]string{&n.Types, &n.Members, &n.Enumerators, &n.Functions, &n.Variables, &n.Variants} {
 		slices.Sort(*names)
-		*names = slices.Compact(*names) // a function listed twice would count as two
+		*names = slices.Compact(*names)
 	}
-	return n, true
+}
+
+// Expand adds the types of what the globs match. names lists the names of vmlinux of a
+// kind ([FuncKind] or [TypedefKind]) that have a prefix. It returns false if the globs match
+// so much that all types are needed.
+func (n *Needs) Expand(names func(kind, prefix string) iter.Seq[string]) bool {
+	found := 0
+	for _, t := range n.Globs {
+		kind, prefix, types := FuncKind, "", namesOfFunction
+		if t.Tracepoint {
+			kind, prefix, types = TypedefKind, tracepointType, namesOfTracepoint
+		}
+		for name := range names(kind, prefix+spec.GlobPrefix(t.Func.Name)) {
+			name = name[len(prefix):]
+			if !spec.IsName(name) || !matches(t.Func.Name, name) {
+				continue
+			}
+			if found++; found > fewMatches {
+				return false
+			}
+			n.Types = append(n.Types, types(name)...)
+		}
+	}
+	n.sort()
+	return true
+}
+
+// namesOfFunction lists the names in BTF of a function.
+func namesOfFunction(name string) []string { return []string{name, name + implSuffix} }
+
+// namesOfTracepoint lists the names in BTF of a tracepoint.
+func namesOfTracepoint(name string) []string {
+	types := []string{tracepointType + name}
+	for _, prefix := range TracepointNames {
+		types = append(types, prefix+name)
+	}
+	return types
 }
 
 func (n *Needs) add(t *spec.Trace) bool {
@@ -51,17 +99,16 @@ func (n *Needs) add(t *spec.Trace) bool {
 	case t.Watch && !t.Values: // all functions that end objects
 		return false
 	case t.Values:
-	case t.Line != nil && asksNames(t), t.Module.Name != "", spec.IsGlob(name), kallsyms.Base(name) != name, indexedWrong(name):
+	case t.Line != nil && asksNames(t), t.Module.Name != "", spec.IsGlob(name) && (t.Line != nil || t.Iterator), kallsyms.Base(name) != name, indexedWrong(name):
 		return false
+	case spec.IsGlob(name):
+		n.Globs = append(n.Globs, t)
 	case t.Tracepoint:
-		n.Types = append(n.Types, tracepointType+name)
-		for _, prefix := range TracepointNames {
-			n.Types = append(n.Types, prefix+name)
-		}
+		n.Types = append(n.Types, namesOfTracepoint(name)...)
 	case t.Iterator:
 		n.Types = append(n.Types, iteratorType+name)
 	default:
-		n.Types = append(n.Types, name, name+implSuffix)
+		n.Types = append(n.Types, namesOfFunction(name)...)
 		n.Functions = append(n.Functions, name)
 		n.Variants = append(n.Variants, name+implSuffix)
 	}

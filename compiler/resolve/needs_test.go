@@ -1,7 +1,9 @@
 package resolve
 
 import (
+	"iter"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +23,9 @@ func TestFewNeeds(t *testing.T) {
 		},
 		"tp:switch(prev)":      {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
 		"iter:task(task->pid)": {Types: []string{"bpf_iter_task"}, Members: []string{"pid"}},
-		"vfs_*":                nil, // any function
+		"vfs_*(a->b) if c.d":   {Members: []string{"b", "d"}},
+		"dummy:vfs_*":          nil, // any function of the module
+		"iter:t*":              nil,
 		"f.isra.0":             nil, // any suffix
 		"dummy:f":              nil,
 		"f(a == SOME_ENUMERATOR, (b + OTHER) & FLAG, (enum WITHOUT_A_NAME)c) if a == 1 || b == PERHAPS": {
@@ -47,12 +51,69 @@ func TestFewNeeds(t *testing.T) {
 		got, ok := FewNeeds([]*spec.Trace{trace})
 		require.Equal(t, want != nil, ok, text)
 		if want != nil {
+			if spec.IsGlob(trace.Func.Name) {
+				want.Globs = []*spec.Trace{trace}
+			}
 			want.Types = append(stacks[:2:2], want.Types...)
 			slices.Sort(want.Types)
 			slices.Sort(want.Members)
 			require.Equal(t, *want, got, text)
 		}
 	}
+}
+
+// TestExpand verifies that a glob is replaced by the types of what it matches.
+func TestExpand(t *testing.T) {
+	kernel := map[string][]string{
+		FuncKind:    {"vfs_read", "vfs_write_impl", "vfs_write", "vfs_read", "ksys_read"},
+		TypedefKind: {"btf_trace_sched_switch", "btf_trace_console", "sched_t"},
+	}
+	var asked []string
+	names := func(kind, prefix string) iter.Seq[string] {
+		asked = append(asked, kind+" "+prefix)
+		return func(yield func(string) bool) {
+			for _, name := range kernel[kind] {
+				if strings.HasPrefix(name, prefix) && !yield(name) {
+					return
+				}
+			}
+		}
+	}
+	needs, ok := FewNeeds(compilertest.ParseAll(t, "vfs_*e*", "tp:*_sw*", "ksys_read"))
+	require.True(t, ok)
+	require.True(t, needs.Expand(names))
+	require.Equal(t, []string{FuncKind + " vfs_", TypedefKind + " btf_trace_"}, asked)
+	require.Equal(t, []string{
+		"__bpf_trace_sched_switch", "__traceiter_sched_switch", "btf_trace_sched_switch", "ksys_read", "ksys_read_impl",
+		"perf_trace_sched_switch", "task_struct", "thread_union", "trace_event_raw_event_sched_switch",
+		"vfs_read", "vfs_read_impl", "vfs_write", "vfs_write_impl", "vfs_write_impl_impl",
+	}, needs.Types)
+	require.Equal(t, []string{"ksys_read"}, needs.Functions)
+
+	kernel[FuncKind] = slices.Repeat([]string{"vfs_read"}, fewMatches+1)
+	require.False(t, needs.Expand(names))
+}
+
+// TestPartialGlob verifies that functions are left out for what a part of the types
+// shows only if all of them show it.
+func TestPartialGlob(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithProbes)
+	target.Partial = true
+	plan, err := All(compilertest.ParseAll(t, "*(count)"), target, Wishes{})
+	require.NoError(t, err)
+	require.Contains(t, plan.LeftOut, "it has no argument 'count'")
+	require.Greater(t, len(plan.LeftOut), 1, "functions that cannot be traced")
+	target.Partial = false
+	same, err := All(compilertest.ParseAll(t, "*(count)"), target, Wishes{})
+	require.NoError(t, err)
+	require.Equal(t, plan.LeftOut, same.LeftOut)
+	target.Partial = true
+	traces := compilertest.ParseAll(t, "*(buf->nothing)")
+	_, err = All(traces, target, Wishes{})
+	require.ErrorContains(t, err, "has no member 'nothing'")
+	target.Partial = false
+	_, err = All(traces, target, Wishes{})
+	require.ErrorContains(t, err, "can be traced")
 }
 
 // TestManyNeeds verifies that too many specs need all of BTF.

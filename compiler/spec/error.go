@@ -34,7 +34,8 @@ const (
 	NoIterator                // the kernel has no iterator of that name
 	HiddenAddresses           // the user may not see the addresses of symbols
 	NoSymbols                 // there is no symbol table to find an address in
-	NamesInHint               // the hint has all names that there are
+	NoArgument                // the function has no argument of that name
+	NamesInHint               // nor one with a similar name: the hint has the names of all
 )
 
 // Errorf returns an error at a place in the text of a spec. It is not inlined
