@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"bytes"
-	"cmp"
 	"os"
 	"strings"
 	"testing"
@@ -10,9 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/codegen"
-	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -29,20 +25,9 @@ func readOnce(t *testing.T, cpu int, texts ...string) [][]Value {
 		require.NoError(t, err)
 		traces = append(traces, trace)
 	}
-	var plan *compiler.Plan
-	var misfit error
-	k, err := OpenFor(traces, nil, func(target *compiler.Target) bool {
-		plan, misfit = resolve.All(traces, target, resolve.Wishes{})
-		return misfit == nil
-	})
-	require.NoError(t, cmp.Or(err, misfit))
-	unit, err := codegen.Compile(plan.Probes, compiler.Options{})
-	require.NoError(t, err)
-	s, err := Load(unit, k)
-	require.NoError(t, err)
-	defer s.Close()
+	s, probes := loaded(t, traces...)
 	var all [][]Value
-	for _, p := range plan.Probes {
+	for _, p := range probes {
 		var ev Event
 		require.NoError(t, s.ReadOnce(p, cpu, &ev))
 		require.Equal(t, cpu, ev.CPU)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/ksnoop/ksnoop/compiler/codegen"
@@ -52,6 +53,23 @@ func compiled(tb testing.TB, p *compiler.Probe, target *compiler.Target) *compil
 	unit, err := codegen.Compile([]*compiler.Probe{p}, compiler.Options{RingBytes: 1 << 20})
 	require.NoError(tb, err)
 	return unit
+}
+
+// loaded loads the programs of traces, and returns their probes, too.
+func loaded(t *testing.T, traces ...*spec.Trace) (*Session, []*compiler.Probe) {
+	var plan *compiler.Plan
+	var misfit error
+	k, err := OpenFor(traces, nil, func(target *compiler.Target) bool {
+		plan, misfit = resolve.All(traces, target, resolve.Wishes{})
+		return misfit == nil
+	})
+	require.NoError(t, cmp.Or(err, misfit))
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{})
+	require.NoError(t, err)
+	s, err := Load(unit, k)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s, plan.Probes
 }
 
 // TestStartAllocates verifies that types, resolving and compiling allocate little.

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"fmt"
 	goruntime "runtime"
 	"sync/atomic"
@@ -13,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/codegen"
-	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -33,19 +30,7 @@ func requireBreakpoints(t *testing.T) {
 func loadWatch(t *testing.T, text string) *Session {
 	trace, err := spec.ParseWatch(text)
 	require.NoError(t, err)
-	traces := []*spec.Trace{trace}
-	var plan *compiler.Plan
-	var misfit error
-	k, err := OpenFor(traces, nil, func(target *compiler.Target) bool {
-		plan, misfit = resolve.All(traces, target, resolve.Wishes{})
-		return misfit == nil
-	})
-	require.NoError(t, cmp.Or(err, misfit))
-	unit, err := codegen.Compile(plan.Probes, compiler.Options{})
-	require.NoError(t, err)
-	s, err := Load(unit, k)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
+	s, _ := loaded(t, trace)
 	return s
 }
 
