@@ -88,7 +88,7 @@ var ARM64 = &Arch{
 	SP:      248,
 	IP:      256,
 	RetAddr: Word{Reg: 240},
-	// The hardware ignores the upper byte, of the others it uses up to 52 bits.
+	// The hardware ignores the upper byte, and uses up to 52 bits of the others.
 	Unused: 8, KernelOnes: 4,
 
 	ProgramFrames: 3, // the program's comes twice: from its registers and from its frame

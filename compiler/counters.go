@@ -60,7 +60,7 @@ const (
 	CounterReplaced // of a [BeginEvent]
 	CounterOpen     // of a [BeginEvent]; may be negative on one CPU
 	CounterLimited  // of events that are recorded: those that matched but were too many in their second
-	CounterSecond   // of the same, in the first slot: a second, and how many events matched in it
+	CounterSecond   // of the same, in the first slot: a second, and how many programs have asked in it
 )
 
 // counters has the word of each counter in a slot, and its name in listings. A slot

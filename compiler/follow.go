@@ -17,10 +17,10 @@ type Follow struct {
 	Limit int
 	// Result is the pointer that the function returns. It is only set for [Joins].
 	Result *Value
-	Type   btf.Type // the record that is followed
+	Type   btf.Type // the type of the object
 }
 
-// Role is the part of a probe's calls in the life of objects that are followed.
+// Role is what a probe's calls mean to an object that is followed.
 type Role uint8
 
 // The roles.

@@ -64,18 +64,18 @@ type Param struct {
 	Size  int    // in bytes
 	Words []Word // where it is passed
 	// Typed is set if a trampoline program may load the word itself. The
-	// verifier refuses this for pointers to anything but a record or void.
+	// verifier refuses this for pointers to anything but a structure or void.
 	Typed bool
 	// Pointer is set if the verifier takes the loaded word for a pointer to a
-	// record rather than a number, see program.untype of package codegen.
+	// structure rather than a number, see program.untype of package codegen.
 	Pointer bool
-	// InMemory is set if the result is a record in memory that the caller has
+	// InMemory is set if the result is a structure in memory that the caller has
 	// reserved. The word is its address. AAPCS64 preserves that address only
-	// until the function begins, so there is no word.
+	// until the function begins, so there is no word then.
 	InMemory bool
-	// Copy is the record that Type points to, if the address of a copy is
-	// passed instead of the record. AAPCS64 does so for records of more than
-	// two words.
+	// Copy is the structure that Type points to, if the address of a copy is
+	// passed instead of the structure. AAPCS64 does so for structures of more
+	// than two words.
 	Copy btf.Type
 }
 

@@ -23,7 +23,7 @@ func (l Loads) Read(v *Value) bool {
 // Direct reports whether plain loads can read all of the path: from an argument, in a
 // trampoline program; from the thread's task_struct, in any program; from a base that
 // is kept, in a fexit program that has the arguments itself. The verifier trusts the
-// pointer to the task_struct, but takes some pointers in it for possibly NULL, so only
+// pointer to the task_struct, but treats some pointers in it as possibly NULL, so only
 // one load is plain there.
 func (v *Value) Direct() bool {
 	switch {

@@ -34,8 +34,8 @@ type Probe struct {
 	// Diffs are the values that are read again at return and compared with what
 	// they were at entry.
 	Diffs []*Value
-	// Paired is set if one event at return has both sides, because a predicate
-	// refers to both.
+	// Paired is set if one event at return has both sides, because a condition decides
+	// about both, or a value needs both.
 	Paired bool
 	// Timed is set if the time at entry is needed at return.
 	Timed bool
@@ -137,7 +137,7 @@ func (p *Probe) ReturnSide() bool {
 
 // Chain is the place of a probe in a chain of calls. An event is written for a
 // call of the last level that is inside calls of all the others, on the same
-// stack, and then for those outer calls.
+// stack, and for those outer calls.
 type Chain struct {
 	Level int      // counted from 0, the outermost
 	Of    []*Probe // the probes of all levels

@@ -59,7 +59,7 @@ type Features struct {
 	// passes on: on amd64 6, and 12 from Linux 6.6 on; on arm64 8, and 12 from
 	// 6.16 on.
 	TrampolineWords int
-	// TrampolineStructs: records of up to 16 bytes may be passed by value
+	// TrampolineStructs: structures of up to 16 bytes may be passed by value
 	// to a traced function (6.1).
 	TrampolineStructs bool
 	// CurrentTask: programs can be given the current task's task_struct
@@ -87,7 +87,7 @@ type Features struct {
 	// in modules although they can in vmlinux, or "" if they can.
 	NoModules string
 	// KprobeMulti: one link attaches a program to many functions, with a cookie
-	// for each (kprobe.multi and kretprobe.multi; 5.18, of Debian's kernels 6.12).
+	// for each (kprobe.multi and kretprobe.multi; 5.18, or 6.12 for Debian's kernels).
 	KprobeMulti bool
 	// SessionIsReturn is the BTF id of the kernel function
 	// bpf_session_is_return where kprobe.session links can be created (6.12),

@@ -4,7 +4,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// MaxTypeDepth bounds the nesting of typedefs, qualifiers and records that is
+// MaxTypeDepth bounds the nesting of typedefs, qualifiers and structures that is
 // followed. Broken BTF may have cycles.
 const MaxTypeDepth = 32
 
@@ -59,10 +59,10 @@ func (s *Scalar) Width() int {
 // IsField reports whether the number has fewer bits than its type.
 func (s *Scalar) IsField() bool { return s.Width() != 8*s.Size }
 
-// MemberPlace is the place of a member in its record.
+// MemberPlace is the place of a member in its structure.
 type MemberPlace struct {
 	Member  btf.Member
-	Offset  btf.Bits // from the start of the record
+	Offset  btf.Bits // from the start of the structure
 	InUnion bool
 }
 
@@ -82,7 +82,7 @@ func FindMember(t btf.Type, name string) (MemberPlace, bool) {
 	return findMemberIn(t, name, map[btf.Type]bool{}, 0)
 }
 
-// findMemberIn skips the records that it has seen. In broken BTF a record may
+// findMemberIn skips the structures that it has seen. In broken BTF a structure may
 // contain itself, or the number of paths to it may be exponential.
 func findMemberIn(t btf.Type, name string, seen map[btf.Type]bool, depth int) (MemberPlace, bool) {
 	for _, m := range UnseenMembers(t, seen, depth) {
@@ -101,7 +101,7 @@ func findMemberIn(t btf.Type, name string, seen map[btf.Type]bool, depth int) (M
 	return MemberPlace{}, false
 }
 
-// UnseenMembers returns the members of a record on the first visit, and nil on later
+// UnseenMembers returns the members of a structure on the first visit, and nil on later
 // ones.
 func UnseenMembers(t btf.Type, seen map[btf.Type]bool, depth int) []btf.Member {
 	t = btf.UnderlyingType(t)

@@ -17,14 +17,14 @@ type Value struct {
 	// and reads there; the last one reads the value itself. If Path is empty,
 	// the value is the base.
 	Path []Access
-	// Load describes how the bytes read become a number; nil for records and
+	// Load describes how the bytes read become a number; nil for structures and
 	// arrays.
 	Load *Scalar
 	// Casts are the number types that it is converted to, in order.
 	Casts []Scalar
 	// Swap reverses the bytes of the number at the end.
 	Swap bool
-	// Scalar describes the resulting number; nil for records and arrays.
+	// Scalar describes the resulting number; nil for structures and arrays.
 	Scalar *Scalar
 	// Pointee is the type to follow a pointer to; nil records the pointer
 	// alone.
@@ -40,7 +40,7 @@ type Value struct {
 	// Walk is set if Text is [PathText].
 	Walk *PathWalk
 	// Elem describes how the elements of an array are read, one by one, and
-	// shown; nil if the type says it.
+	// shown; nil if the type tells that.
 	Elem *Value
 }
 
@@ -129,7 +129,7 @@ type Access struct {
 	Addr   bool // whether nothing is read: the value is the address itself
 	// Pointer is set if the verifier takes the result of a plain load for a
 	// pointer rather than a number, see program.untype of package codegen. From 6.17 on
-	// it does so for all pointers, not only for those to records.
+	// it does so for all pointers, not only for those to structures.
 	Pointer bool
 }
 

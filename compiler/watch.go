@@ -61,7 +61,7 @@ type Member struct {
 }
 
 // PeekProgram is the name of the program that reads kernel memory for user space:
-// PeekSize bytes at PeekAddr, into PeekData. PeekError is 0 or the error number.
+// PeekSize bytes at PeekAddr, into PeekData. PeekError is 0 or a negative error number.
 const PeekProgram = "peek"
 
 // Offsets of the words of [PeekProgram] from the end of the slots.

@@ -87,7 +87,7 @@ func TestRegistersARM64(t *testing.T) {
 		[]int16{compiler.ARM64.Registers["sp"], compiler.ARM64.Registers["pc"], compiler.ARM64.Registers["lr"], compiler.ARM64.Registers["x29"]})
 }
 
-// Calls on arm64: arguments in registers and on the stack, records by value (a
+// Calls on arm64: arguments in registers and on the stack, structures by value (a
 // large one is passed as the address of a copy), and results.
 func TestCallsARM64(t *testing.T) {
 	r := newRigOn(t, onARM64(t, compilertest.WithProbes), compiler.Options{}, resolve.Wishes{},

@@ -47,9 +47,9 @@ func (p *program) untypedWord(base compiler.Base) {
 }
 
 // untype makes the verifier treat the word in reg as a number. A typed load of
-// a pointer to a record yields a typed pointer: the verifier refuses most
-// arithmetic with it, and removes tests for NULL whose outcome it believes to
-// know. After a negation the verifier no longer knows the value, and a
+// a pointer to a structure yields a typed pointer: the verifier refuses most
+// arithmetic with it, and removes checks for NULL whose outcome it thinks it
+// knows. After a negation the verifier no longer knows the value, and a
 // second negation restores it.
 func (p *program) untype(reg asm.Register) {
 	p.step("a number to the verifier")
@@ -201,7 +201,7 @@ func (p *program) walk(v *compiler.Value, direct bool, fail string) {
 // from the vsyscall page is not caught and ends in an oops.
 const notKernel = -0x1000000
 
-// guard jumps to fail for pointers that are not kernel addresses. A test for 0
+// guard jumps to fail for pointers that are not kernel addresses. A check for 0
 // would not do, because the verifier assumes that arguments are valid and
 // removes it (6.3).
 func (p *program) guard(fail string) {
@@ -284,7 +284,7 @@ func (p *program) extendLoaded(s *compiler.Scalar) {
 	}
 }
 
-// readBuiltin loads a value that the kernel knows about the call into R1.
+// readBuiltin loads into R1 a value that the kernel knows about the call.
 func (p *program) readBuiltin(b compiler.Builtin) {
 	switch b {
 	case compiler.PID:

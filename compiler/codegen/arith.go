@@ -56,7 +56,7 @@ func (p *program) operands(o *compiler.Operation, fail string) {
 	p.emit(asm.LoadMem(asm.R2, asm.RFP, at, asm.DWord))
 }
 
-// operand loads a value that another is computed from into R1.
+// operand loads into R1 a value that another is computed from.
 func (p *program) operand(v *compiler.Value, fail string) {
 	if i := slices.Index(p.probe.Operands, v); i >= 0 && p.side == compiler.AtReturn && p.stash != nil {
 		p.keptOperand(i, fail)
@@ -142,7 +142,7 @@ func (p *program) converted(reg asm.Register, v *compiler.Value, o *compiler.Ope
 }
 
 // keepOperands stores the values of the entry that values at return are computed
-// from, in the memory of the call at rOut, behind a word with a bit for each of them
+// from, in the memory of the call at rOut, after a word with a bit for each of them
 // that could not be read. A value that is also one of the items is taken from its
 // slot.
 func (p *program) keepOperands(s *stash, items []*compiler.Value) {

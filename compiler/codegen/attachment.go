@@ -133,7 +133,7 @@ func (u *generator) keep(insns asm.Instructions) asm.Instructions {
 	return kept
 }
 
-// signature returns a hash of what a program does. A glob has thousands of
+// signature returns a hash of what a program does, as a glob has thousands of
 // programs.
 func signature(kind compiler.Kind, insns asm.Instructions) string {
 	h := sha256.New()

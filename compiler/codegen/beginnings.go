@@ -39,9 +39,8 @@ const (
 const (
 	// waitWindow is the number of entries in which a key can be.
 	waitWindow = 16
-	// waitSize is the size limit of a table in bytes, and mostWaiting that of the
-	// number of its entries. Before Linux 6.13 an element of an array cannot be
-	// larger.
+	// waitSize limits the size of a table in bytes, and mostWaiting the number of its
+	// entries. Before Linux 6.13 an element of an array cannot be larger than waitSize.
 	waitSize, mostWaiting = 4 << 20, 32768
 	// waitLocks is the name of the map with the numbers of entries whose state is
 	// being changed, and mostLocks the number of programs that can do so at once.
@@ -131,8 +130,8 @@ func (p *program) seek(w waiting) {
 }
 
 // takeAll takes all entries with the key, and frees all but the first. There are
-// several if two beginnings came at the same time. Those that are freed have been
-// replaced, and if replaces is set, the first one is, too.
+// several if two beginnings came at the same time. Those that are freed count as
+// replaced, and so does the first one if replaces is set.
 func (p *program) takeAll(w waiting, replaces bool) {
 	loop, next, another := p.fresh("entry"), p.prefix+p.fresh("nextentry"), p.prefix+p.fresh("another")
 	p.step("entries with the key")

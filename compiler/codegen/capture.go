@@ -83,7 +83,7 @@ func (p *program) captureScalar(v *compiler.Value, slot compiler.Slot, fault str
 	p.emit(asm.StoreMem(rOut, p.out(slot.Off), asm.R1, asm.DWord))
 }
 
-// captureBytes copies a record or an array.
+// captureBytes copies a structure or an array.
 func (p *program) captureBytes(v *compiler.Value, slot compiler.Slot, fault string) {
 	if len(v.Path) > 0 {
 		p.walk(v, false, fault)
@@ -97,7 +97,7 @@ func (p *program) captureBytes(v *compiler.Value, slot compiler.Slot, fault stri
 	}
 	words := v.Base.Param.Words
 	if len(words) == 0 || slot.Cap == 0 {
-		return // an empty record
+		return // an empty structure
 	}
 	words = words[v.Base.Word:]
 	switch {
@@ -220,8 +220,8 @@ func (p *program) lacksCaller() bool {
 	return p.opts.Arch.RetAddr.Reg >= 0 && p.kind != compiler.Breakpoint && p.side != compiler.AtReturn && p.event.Probe.Offset == 0
 }
 
-// insertCaller puts the return address behind the first one of a stack, which
-// begins 8 bytes behind its place, and adds its size to R0 unless there is no stack.
+// insertCaller inserts the return address after the first address of a stack, which
+// was stored 8 bytes after its place, and adds its size to R0 unless there is no stack.
 func (p *program) insertCaller(slot compiler.Slot) {
 	none := p.fresh("nostack")
 	p.emit(

@@ -87,7 +87,7 @@ func (p *program) extreme(a *compiler.Aggregate, at int) {
 	p.label(end)
 }
 
-// orderly loads into R2 a number that, without a sign, has the order of the values, or
+// orderly loads into R2 a number whose order without a sign is that of the values, or
 // for a minimum its complement.
 func (p *program) orderly(a *compiler.Aggregate) {
 	p.emit(asm.Mov.Reg(asm.R2, rSample))

@@ -176,8 +176,8 @@ func mapPtr(dst asm.Register, name string) asm.Instruction {
 	return asm.LoadMapPtr(dst, 0).WithReference(name)
 }
 
-// compareExchange returns an instruction that stores src at dst+off if R0 is there,
-// and loads into R0 what was there.
+// compareExchange returns an instruction that stores src at dst+off if what is there
+// equals R0, and loads into R0 what was there.
 func compareExchange(dst, src asm.Register, off int16) asm.Instruction {
 	return encoded(asm.CmpXchg, dst, src, off)
 }

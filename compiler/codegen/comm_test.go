@@ -55,7 +55,7 @@ func TestCommLoadedOrCopied(t *testing.T) {
 	}
 }
 
-// A name beside the one at return is that at entry, though nothing else is of the entry.
+// The name beside the one at return is that at entry, even if nothing else is of the entry.
 func TestCommThatChanges(t *testing.T) {
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{}, `read($comm, after($comm))`)

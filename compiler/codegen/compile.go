@@ -64,7 +64,7 @@ type generator struct {
 // Compile lays out the records of probes and generates their programs. It returns an
 // error with what to ask for instead if something is larger than the kernel or the
 // options allow: a record, what is kept of a call, a table, or the number of events or
-// histograms. The error has no place in a spec.
+// histograms. It is a [*spec.Error], but for the two numbers, which concern no single spec.
 func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, error) {
 	u, err := generate(probes, opts)
 	if err != nil {
@@ -228,7 +228,7 @@ func (u *generator) add(i int, p *compiler.Probe, opts options) func() {
 }
 
 // extrasOf returns what an event at return needs of the entry besides items. A
-// stash keeps at least the time.
+// stash without outcomes and items keeps the time.
 func extrasOf(p *compiler.Probe) extras {
 	flags, operands := len(p.Outcomes) > 0, 0
 	if p.Stash {

@@ -108,7 +108,7 @@ var (
 	}}
 )
 
-// A record is passed in memory if a part of it at any depth is not aligned, as
+// A structure is passed in memory if a part of it at any depth is not aligned, as
 // gcc does: the next argument is in the first register.
 func TestPackedInRecord(t *testing.T) {
 	for _, typ := range []*btf.Struct{tPacked, tOdd} {

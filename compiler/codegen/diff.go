@@ -11,7 +11,7 @@ import (
 
 // diffRoom locates a value in the stash that is read again at return: whether it
 // differs, its number or the address that could not be read, and the bytes of a
-// record or an array.
+// structure or an array.
 type diffRoom struct {
 	state, number, bytes int // offsets in the stash
 	size                 int // of the bytes

@@ -10,7 +10,7 @@ import (
 
 // mostEnded is the largest number of calls with missed returns that are
 // forgotten when another one is entered. If there are more, that one finds no
-// room: with a slot behind them, slots would not be in the order of the stack.
+// room: with a slot above them, slots would not be in the order of the stack.
 const mostEnded = 16
 
 // settle sets R3 to the offset of the slot above those of the calls that are
@@ -246,7 +246,7 @@ func (p *program) around(calls func()) {
 
 // missesReturns reports whether the kernel may skip the return of a call whose
 // entry a program has seen, so that what was kept of the call is left over:
-// while bpf(2) reads a map, or because it follows few calls at once. Trampolines
+// while bpf(2) reads a map, or because it can follow only so many calls at once. Trampolines
 // do so in interrupts only, see busyMap. A kprobe.session whose entry rejects the
 // call has no return, except where it is repeated.
 func (p *program) missesReturns() bool {

@@ -31,7 +31,7 @@ var failures = func() map[asm.BuiltinFunc][]uint64 {
 	return all
 }()
 
-// neverFail lists the helpers that have no error, or none that a program can meet: a
+// neverFail lists the helpers that have no error, or none that a program can meet: the
 // number of an argument is below that of the arguments, a thread is never without its
 // name, and the map of a tail call is filled before its program is attached.
 var neverFail = []asm.BuiltinFunc{
@@ -70,7 +70,7 @@ func (m *machine) owns(addr uint64) bool {
 	return false
 }
 
-// fails makes the helper fail if it is the one that shall, and returns its result.
+// fails makes the helper fail if it is the one that is to fail, and returns its result.
 func (m *machine) fails(fn asm.BuiltinFunc) (result uint64, failed bool) {
 	f, results := m.failing, failures[fn]
 	switch {

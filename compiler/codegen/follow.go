@@ -6,8 +6,8 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// nearby is how far behind the address of freed memory an object is looked for: this
-// constant is compared before the real size is read.
+// nearby is the number of bytes after the address of freed memory in which an object is
+// looked for first. The real size is read only if one is there.
 const nearby = 64 << 10
 
 // addFollow creates the event of a probe that follows objects, and returns a function
@@ -155,7 +155,7 @@ func (p *program) freedMemory() {
 }
 
 // endInside ends each object in the memory that is freed at the address in R1. An object
-// that is near the address may lie behind the end of that memory, and several may lie
+// that is near the address may lie after the end of that memory, and several may lie
 // inside.
 func (p *program) endInside(size *compiler.Value) {
 	freed, bytes := int16(p.room(8)), int16(p.room(8))
@@ -237,6 +237,6 @@ func (p *program) line() {
 }
 
 // cookieEnds is the bit of a link's cookie that is set if a function ends the objects
-// that it gets. So it can share its program with functions that do not: the program
+// that it gets. So such a function can share its program with others: the program
 // asks for the cookie once a comparison has found an object.
 const cookieEnds = 47

@@ -151,8 +151,8 @@ func TestFollow(t *testing.T) {
 		r.do(call{fn: "late7", args: []uint64{a, a, a, b}})
 		require.Equal(t, []string{`2 late7 buf buf->len=105 buf->dev->name="eth0"`}, r.seenObjects())
 
-		// Memory that ends before an object, or begins behind its beginning, is not
-		// the object's. Then it is another object at the address.
+		// Memory that ends before an object, or begins after its beginning, is not
+		// the object's. Once its memory is freed, another object is at the address.
 		release(a - 64)
 		release(a + 8)
 		release(a - 70000)

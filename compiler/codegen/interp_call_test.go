@@ -137,7 +137,7 @@ func (m *machine) stackNumber(skip int) uint64 {
 	return m.numbers[id]
 }
 
-// getStack copies a stack, with zeroes behind it.
+// getStack copies a stack, with zeroes after it.
 func (m *machine) getStack(to, size, flags uint64) (uint64, error) {
 	b, err := m.at(to, size)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // adjust_ptr_min_max_vals and btf_struct_access. Pointers are loaded from the
 // context and through each other.
 type typedPointers struct {
-	args    map[uint64]btf.Type // record types of context words, by their addresses
+	args    map[uint64]btf.Type // structures that context words point to, by the addresses of the words
 	mayNull bool                // for arguments of tracepoints, from 6.13 on
 	regs    [11]btf.Type        // types that registers point to; nil for numbers and other pointers
 	stack   map[uint64]btf.Type // types of words stored on the stack
@@ -38,7 +38,7 @@ func (t *typedPointers) context(fn *compiler.Function, kind compiler.Kind, ctx u
 	}
 }
 
-// recordBehind returns the record that a pointer points to, or nil.
+// recordBehind returns the structure that a pointer points to, or nil.
 func recordBehind(t btf.Type) btf.Type {
 	ptr, ok := btf.UnderlyingType(t).(*btf.Pointer)
 	if !ok {
@@ -114,8 +114,8 @@ func (t *typedPointers) loaded(in *instruction, addr uint64) btf.Type {
 	return t.stack[addr]
 }
 
-// pointerIn returns the type that a pointer at a bit offset of a record points
-// to, or nil. Kernels before 6.17 treat pointers to anything but a record as
+// pointerIn returns the type that a pointer at a bit offset of a structure points
+// to, or nil. Kernels before 6.17 treat pointers to anything but a structure as
 // numbers.
 func pointerIn(t btf.Type, bit uint32, depth int) btf.Type {
 	s, ok := btf.UnderlyingType(t).(*btf.Struct)

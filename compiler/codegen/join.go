@@ -191,8 +191,8 @@ func (j *joint) leaveOthers(c *code, f compiler.Features) {
 	c.emit(asm.Mov.Reg(asm.R1, rContext)) // for the helper that finds the function
 }
 
-// stretch is a range of addresses, up to the next one's, in which all functions
-// have one program.
+// stretch is a range of addresses in which all functions have one program. It ends
+// where the next one begins.
 type stretch struct {
 	from uint64
 	jump int
@@ -212,7 +212,7 @@ func stretches(places []compiler.Place) []stretch {
 }
 
 // find jumps to the program for the address in R0, with the context in R1. It halves
-// the ranges until one is left. A function's address may be some bytes behind that of its
+// the ranges until one is left. A function's address may be some bytes after that of its
 // symbol. Each range has a tail call with an index of its own, so that the kernel makes it
 // a direct jump (Linux 5.5, commit 428d5df1fa4f). Without the program, the code goes on at
 // the label "missing".

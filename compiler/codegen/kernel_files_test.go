@@ -48,7 +48,7 @@ func (m *typeMaker) newPathTypes() *pathTypes {
 // shown reports whether a path is shown of a type.
 func (f *pathTypes) shown(t *cType) bool { return t == f.path || t == f.file || t == f.dentry }
 
-// shuffled lays out the members of a record in a random order.
+// shuffled lays out the members of a structure in a random order.
 func (m *typeMaker) shuffled(t *cType, members ...cMember) {
 	m.rnd.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	t.align = 1

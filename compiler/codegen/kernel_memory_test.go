@@ -147,7 +147,7 @@ func (h *heap) fill(b []byte, t *cType) {
 	}
 }
 
-// link sets pointers of a record in memory as its type says, mostly.
+// link sets pointers of a structure in memory as its type says, mostly.
 func (h *heap) link(b []byte, t *cType) {
 	for _, m := range t.members { // in an order that is always the same
 		of := t.links[m.name]

@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// fill lays out the members of a record as C does.
+// fill lays out the members of a structure as C does.
 func (m *typeMaker) fill(t *cType, members int, packed bool) {
 	t.align = 1
 	end := 0 // in bits
@@ -101,7 +101,7 @@ func (t *cType) names() []string {
 }
 
 // unaligned reports whether a number in a type at this offset is not aligned as
-// its own type requires: then the calling convention passes the record in
+// its own type requires: then the calling convention passes the structure in
 // memory.
 func (t *cType) unaligned(at int) bool {
 	switch t.kind {

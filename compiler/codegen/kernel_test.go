@@ -190,7 +190,7 @@ func (fn *cFunction) arguments(k *kernel) [][]byte {
 	return args
 }
 
-// returned returns a random result: its words, or the address of a record for
+// returned returns a random result: its words, or the address of a structure for
 // which the caller has reserved memory.
 func (fn *cFunction) returned(k *kernel) []byte {
 	switch {
@@ -203,13 +203,13 @@ func (fn *cFunction) returned(k *kernel) []byte {
 }
 
 // inWords reports whether arguments and result are in registers and stack words
-// on every architecture that passes records of two words in that way.
+// on every architecture that passes structures of two words in that way.
 func (fn *cFunction) inWords() bool {
 	return (fn.result == nil || !fn.result.inMemory()) &&
 		!slices.ContainsFunc(fn.params, func(p cParam) bool { return p.typ.size > 16 })
 }
 
-// inMemory reports whether a record is passed in memory (System V ABI, 3.2.3).
+// inMemory reports whether a structure is passed in memory (System V ABI, 3.2.3).
 func (t *cType) inMemory() bool {
 	return t.kind == cRecord && (t.size > 16 || t.unaligned(0))
 }

@@ -23,7 +23,7 @@ type cType struct {
 	members     []cMember
 	enumerators []btf.EnumValue // with sign-extended values
 	as          btf.Type
-	links       map[string]link // what pointers of a record mostly are, by their names
+	links       map[string]link // what pointers of a structure mostly are, by their names
 	many        bool            // whether there are more objects than of other types
 }
 
@@ -126,7 +126,7 @@ func cEnumOf(i, size int, signed, stored bool, values []int64) *cType {
 type typeMaker struct {
 	rnd      *rand.Rand
 	scalars  []*cType
-	records  []*cType // filled in this order: a record contains only earlier ones
+	records  []*cType // filled in this order: a structure contains only earlier ones
 	files    *pathTypes
 	filled   int
 	typedefs int
@@ -216,7 +216,7 @@ func (m *typeMaker) pointer() *cType {
 	return p
 }
 
-// anonymous returns a record without a name.
+// anonymous returns a structure or union without a name.
 func (m *typeMaker) anonymous() *cType {
 	t := &cType{kind: cRecord, as: &btf.Struct{}}
 	if m.rnd.IntN(2) == 0 {

@@ -45,7 +45,7 @@ func TestLanguage(t *testing.T) {
 		{"open((void *)(long)dfd)", args(0x12345678_fffffffe, 0), nil, []string{"entry (void *)(long)dfd=18446744073709551614"}},
 		{"read((void *)(long)buf->err)", args1(0), nil, []string{"entry (void *)(long)buf->err=18446744073709551615"}},
 		{"read((void *)return > NULL)", args1(0), []uint64{neg}, []string{"return (void *)return=18446744073709551615"}},
-		// Parts of records that are passed by value.
+		// Parts of structures that are passed by value.
 		{"times(lhs.tv_nsec == 2, rhs.tv_sec)", args(1, 2, 3, 4), nil, []string{"entry lhs.tv_nsec=2 rhs.tv_sec=3"}},
 		{"times(return.tv_nsec == 6)", args(1, 2, 3, 4), []uint64{4, 6}, []string{"return return.tv_nsec=6"}},
 		{"visit(page.flags == 7, page.delta == -2, page.mark)", args(0, 0, 0x0000_097e_0000_0007, 0, 0), nil,

@@ -124,8 +124,8 @@ func refuse(t *spec.Trace, format string, args ...any) *spec.Error {
 	return err
 }
 
-// checkSize returns an error if the ring buffer, or a store, cannot hold the record of
-// an event.
+// checkSize returns an error if the ring buffer, or the buffer of an iterator, has no room
+// for the record of an event, or if stores do not reach all of its slots.
 func checkSize(ev *compiler.EventType, ring uint32) error {
 	t, name, l := ev.Probe.Trace, ev.Probe.Func.Name, ev.Layout
 	switch {

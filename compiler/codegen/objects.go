@@ -154,8 +154,8 @@ func (p *program) follow(again, out string) {
 	p.unlockObjects()
 }
 
-// publish stores the address in R1, after what was stored before: stores are seen in
-// their order on x86, the only architecture on which kernels cannot exchange words.
+// publish stores the address in R1, after what was stored before. Without an exchange,
+// that needs stores to be seen in their order, as on x86.
 func (p *program) publish(at int16) {
 	if p.opts.Features.CompareExchange {
 		p.emit(exchange(rBase, asm.R1, at))

@@ -117,7 +117,7 @@ func (k *walker) gone() {
 	k.label(named)
 }
 
-// name adds the name in the span.
+// name adds the name whose pointer the last span has read.
 func (k *walker) name(cut string) {
 	full, bad := cut, k.fresh("badname")
 	if k.form.longer != "" {
@@ -161,8 +161,8 @@ func (k *walker) cross(label, whole, next string) {
 	k.emit(asm.Ja.Label(next))
 }
 
-// top decides what a dentry is that is its own parent, but not the root of the
-// mount: the root of the file system if no mount is known, otherwise that of
+// top ends a walk at a dentry that is its own parent, but not the root of the mount.
+// If no mount is known, it is the root of the file system, otherwise that of
 // something that is mounted nowhere. A file without any directory is its own root.
 func (k *walker) top(label, whole, end string) {
 	origin := k.origin
@@ -197,8 +197,8 @@ func (k *walker) top(label, whole, end string) {
 	})
 }
 
-// follow reads a pointer, of the structure whose address is in the buffer, to
-// where the mount was.
+// follow reads a pointer of the structure whose address is in the buffer. It
+// stores the pointer where the mount was.
 func (k *walker) follow(from, off int) {
 	k.get(asm.R3, from)
 	k.move(asm.R3, asm.R3, off)
@@ -225,9 +225,9 @@ func (k *walker) span(one, other int) {
 // member loads one of the pointers that the last span has read.
 func (k *walker) member(reg asm.Register, off int) { k.get(reg, walkSpan+off-k.from) }
 
-// length loads the number of bytes of the names so far into R1. It is in the record,
-// of whose contents the verifier knows nothing: for a number on the stack, it would
-// tell apart loops in which that has other bounds, and follow each.
+// length loads the number of bytes of the names so far into R1. The number is in the
+// record, of whose contents the verifier knows nothing. Of a number on the stack it knows
+// the bounds, and it would follow the loop again for other bounds.
 func (k *walker) length() {
 	k.move(asm.R1, rOut, k.at(compiler.PathLength))
 	k.emit(asm.LoadMem(asm.R1, asm.R1, 0, asm.Word))

@@ -74,7 +74,7 @@ func (f files) mount(parent, mountpoint, root uint64) uint64 {
 	return at
 }
 
-// path returns the address of a struct file; its struct path is 16 bytes behind.
+// path returns the address of a struct file; its struct path is at offset 16.
 func (f files) path(mount, dentry uint64) uint64 {
 	return f.alloc(le(uint64(0), uint64(0), mount+16, dentry))
 }

@@ -286,7 +286,7 @@ func (p *program) setOutcomes() {
 	)
 }
 
-// recallFault tells the return side if a condition at entry met a fault.
+// recallFault tells the return side whether a condition at entry met a fault.
 func (p *program) recallFault() {
 	if len(p.probe.Outcomes) == 0 {
 		return

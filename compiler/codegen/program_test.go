@@ -110,7 +110,7 @@ func TestValues(t *testing.T) {
 		{"many(g == -7)", args(1, 2, 3, 4, 5, 6, garbage|0xffff_fff9, 0), nil, []string{"entry g=-7"}},
 		{"many(h->index)", args(1, 2, 3, 4, 5, 6, 7, 0), nil, []string{"entry h->index=fault(0x0)"}},
 		{"many(a, g)", args(1, 2, 3, 4, 5, 6, 7, 0), nil, []string{"entry a=1 g=7"}},
-		// Records by value.
+		// Structures by value.
 		{"times(lhs)", args(1, 2, 3, 4), nil, []string{"entry lhs=01000000000000000200000000000000"}},
 		{"times(rhs)", args(1, 2, 3, 4), nil, []string{"entry rhs=03000000000000000400000000000000"}},
 		{"times(return)", args(1, 2, 3, 4), []uint64{4, 6}, []string{"return return=04000000000000000600000000000000"}},

@@ -155,8 +155,8 @@ func (p *program) askLocked(limited string) {
 	})
 }
 
-// secondOf loads into reg the second of the word in another register, in the upper
-// half.
+// secondOf loads into the upper half of reg the second of the word in another
+// register.
 func (p *program) secondOf(reg, word asm.Register) {
 	p.emit(asm.Mov.Reg(reg, word), asm.RSh.Imm(reg, 32), asm.LSh.Imm(reg, 32))
 }

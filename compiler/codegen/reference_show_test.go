@@ -99,7 +99,7 @@ func (r *reference) showStack(user bool) shown {
 	return shown{number: true, head: uint64(len(stack)), data: []byte(stack), stack: true}
 }
 
-// showBytes returns what is shown of records and arrays.
+// showBytes returns what is shown of structures and arrays.
 func (r *reference) showBytes(c cell) shown {
 	if c.in == inWords {
 		return shown{data: c.words[:c.typ.size]}

@@ -81,8 +81,8 @@ func (p *program) extremes(at int, signed bool) {
 	})
 }
 
-// extremesAt changes one of the extremes at R0 unless it is in use. R2 has the
-// value, R3 its complement.
+// extremesAt updates the extremes at an offset from R0, unless they are in use. R2 has
+// the value, R3 its complement.
 func (p *program) extremesAt(at int, inUse string) {
 	less, more := p.fresh("less"), p.prefix+p.fresh("more")
 	busy, most, notLeast := int16(at+compiler.ExtremesBusy), int16(at+compiler.ExtremesMost), int16(at+compiler.ExtremesNotLeast)
@@ -178,7 +178,7 @@ func (p *program) wasRead(v *compiler.Value, unread string) {
 	p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unread))
 }
 
-// compareBytes reads a record or an array into the stash, after the bytes of
+// compareBytes reads a structure or an array into the stash, after the bytes of
 // the entry.
 func (p *program) compareBytes(v *compiler.Value, unread, changed string) {
 	slot := p.event.Layout.Slots[0]

@@ -121,7 +121,7 @@ func semantics(t testing.TB, seed uint64, sum *tried) {
 func (x *experiment) try(t testing.TB, seed uint64, sum *tried) {
 	for _, end := range semanticBackEnds {
 		if end.arch == compiler.ARM64 && !x.fn.inWords() {
-			continue // large records are passed as addresses, and specs have to follow these
+			continue // large structures are passed as addresses, and specs have to follow these
 		}
 		if x.fn.iterator && end.features.KprobeMulti {
 			continue // its program is the same

@@ -60,7 +60,7 @@ func (p *program) frameNumber() {
 	}
 }
 
-// loadFrame loads the address of the call's frame into reg, or of its caller's.
+// loadFrame loads the address of the call's frame, or of its caller's, into reg.
 // The number is the same in the entry and in the return program.
 func (p *program) loadFrame(reg asm.Register) {
 	if p.kind.Trampoline() {
@@ -195,7 +195,7 @@ func (p *program) down(none string) {
 }
 
 // inside stores at spNear the tag of the innermost call of an outer level that
-// contains this one: of those further up the same stack.
+// contains this one: the nearest of those further up the same stack.
 func (p *program) inside(level int, none string) {
 	t := p.threads
 	slot, next, found := p.fresh("slot"), p.fresh("next"), p.fresh("inside")

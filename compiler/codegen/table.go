@@ -254,7 +254,7 @@ func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) 
 	p.bytesOfKey(v, at, room, unread)
 }
 
-// bytesOfKey reads a part of the key that is bytes, where zeroes are.
+// bytesOfKey reads a part of the key that consists of bytes. Zeroes have been stored there.
 func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
 	_, fault, kept := p.keptAt(v)
 	size, _ := btf.Sizeof(v.Type)
@@ -304,7 +304,7 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
 	}
 }
 
-// endText clears what is behind the NUL of an array of characters on the stack.
+// endText clears what is after the NUL of an array of characters on the stack.
 func (p *program) endText(at, size int) {
 	for i := 1; i < size; i++ {
 		goesOn := p.fresh("goeson")

@@ -73,7 +73,7 @@ const (
 	TaskSize     = 56
 )
 
-// CB is a record of at most two words with parts of all kinds.
+// CB is a structure of at most two words with members of all kinds.
 var CB = &btf.Struct{Name: "cb", Size: 16, Members: []btf.Member{
 	{Name: "flags", Type: Uint},
 	{Name: "delta", Type: Int, Offset: 32, BitfieldSize: 7},

@@ -9,11 +9,11 @@ import (
 type HelperError struct {
 	Helper asm.BuiltinFunc
 	Name   string
-	Errors []int64 // one of which R0 is, as a negative number; if there are none R0 is 0
+	Errors []int64 // R0 is one of them, as a negative number; 0 if there are none
 	// Half is set if R0 may have 32 bits, as with maps before Linux 6.4.
 	Half bool
 	// Program makes the helper fail, and stores R0 in the map [HelperResult], and
-	// behind it eight bytes of what should have been read.
+	// after it eight bytes of what should have been read.
 	Program asm.Instructions
 	Maps    map[string]*ebpf.MapSpec
 	At      HelperPlace // where the program runs

@@ -104,12 +104,12 @@ func placeResult(t btf.Type, arch *compiler.Arch) (*compiler.Param, error) {
 }
 
 // byMemory reports whether System V passes a value in memory: it is larger than
-// two registers, or a record with a part that is not aligned.
+// two registers, or a structure with a part that is not aligned.
 func byMemory(t btf.Type, size int) bool {
 	return size > 16 || isRecord(t) && misaligned(t, 0, map[part]bool{}, 0)
 }
 
-// part is a type at an offset in a record.
+// part is a type at an offset in a structure.
 type part struct {
 	typ btf.Type
 	at  int
@@ -117,7 +117,7 @@ type part struct {
 
 // misaligned reports whether a number in t is not at a multiple of its size, if
 // t begins at offset at. As in compilers, the first element stands for an array.
-// Parts that have been seen, or are too far away for the record, are skipped:
+// Parts that have been seen, or are too far away for the structure, are skipped:
 // broken BTF may have cycles.
 func misaligned(t btf.Type, at int, seen map[part]bool, depth int) bool {
 	if seen[part{t, at}] || at > 16 || depth > compiler.MaxTypeDepth {

@@ -11,7 +11,7 @@ import (
 )
 
 // addressCond binds a comparison of an IP address that is not a number: one of
-// 16 bytes, one in a record or an array, or one that a pointer points to. It
+// 16 bytes, one in a structure or an array, or one that a pointer points to. It
 // returns nil for other comparisons.
 func (b *binder) addressCond(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	p := item.Pred

@@ -297,7 +297,7 @@ func (c *attachChoice) force(kind compiler.Kind) (compiler.Attach, error) {
 	return a, nil
 }
 
-// ByKprobe makes a probe whose attach kind the kernel has refused a kprobe, for this
+// ByKprobe turns a probe whose attach kind the kernel has refused into a kprobe, with this
 // reason. It returns an error if kprobes cannot be created, and then leaves the probe
 // unchanged.
 func ByKprobe(p *compiler.Probe, reason string) error {

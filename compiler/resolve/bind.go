@@ -25,7 +25,7 @@ type binder struct {
 // operand is a value that is being bound.
 type operand struct {
 	compiler.Value
-	// bits is the offset in bits within a record that is passed by value.
+	// bits is the offset in bits within a structure that is passed by value.
 	bits int
 	// field is the bitfield that the operand is, or nil.
 	field *compiler.Scalar
@@ -232,12 +232,12 @@ func (o *operand) sizeLast(size int) {
 	last.Direct = last.Direct && o.Load != nil && o.field == nil && last.Off >= 0 && last.Off+last.Size <= 1<<15
 }
 
-// part reports whether an operand in words is a part of a record.
+// part reports whether an operand in words is a part of a structure.
 func (o *operand) part() bool {
 	return o.Type != o.Base.Param.Type && len(o.Casts) == 0 && isRecord(o.Base.Param.Type)
 }
 
-// partOfWords determines the word that holds a member of a record passed by
+// partOfWords determines the word that holds a member of a structure passed by
 // value.
 func (b *binder) partOfWords(o *operand, e spec.Expr) error {
 	o.Base.Word = o.bits / 64

@@ -144,7 +144,7 @@ func FindComm(target *compiler.Target) int {
 	return int(at.Offset.Bytes())
 }
 
-// FindTasks looks up the offsets in the types of a kernel.
+// FindTasks looks up the offsets of [compiler.Tasks] in the types of a kernel.
 func FindTasks(kernel *btf.Spec) (*compiler.Tasks, error) {
 	t := &compiler.Tasks{}
 	for name, off := range map[string]*int{"pid": &t.PID, "tgid": &t.TGID, "signal": &t.Signal} {

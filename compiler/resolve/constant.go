@@ -242,7 +242,7 @@ var openFlags = map[string]uint64{
 type wide struct {
 	high int64
 	low  uint64
-	over bool // whether the number may have more bits than that; it has 127 at least
+	over bool // whether the number may need more bits; it then needs at least 127
 }
 
 // wideOf returns a number from its absolute value.

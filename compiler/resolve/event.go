@@ -168,7 +168,7 @@ func (b *builder) fieldCond(item *spec.Item, v *compiler.Value, negative bool) (
 	return nil, nil
 }
 
-// cpus binds a condition on whether a number is in a set.
+// cpus binds a condition on whether a number is in a set of CPUs.
 func (b *builder) cpus(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const
 	if v.Scalar == nil {

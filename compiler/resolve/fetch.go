@@ -95,8 +95,8 @@ func (b *binder) old(e *spec.Old) (operand, error) {
 	return b.bind(e.Was)
 }
 
-// immediate returns a number, in the form of an address that nothing is read
-// from.
+// immediate returns a string, or a number in the form of an address that nothing
+// is read from.
 func (b *binder) immediate(e *spec.Immediate) (operand, error) {
 	if e.Const.Kind == spec.String {
 		text := append([]byte(e.Const.Str), 0)

@@ -109,7 +109,7 @@ func readAsText(v *compiler.Value) {
 	}
 }
 
-// networkAddress shows the bytes of a number, or of a record or array of that
+// networkAddress shows the bytes of a number, or of a structure or array of that
 // size, or those that a pointer points to.
 func (b *binder) networkAddress(v *compiler.Value, fail func(string) error) error {
 	want := addressBytes[v.Format]

@@ -28,7 +28,7 @@ func (b *binder) member(e *spec.Member) (operand, error) {
 	return b.part(o, at, e)
 }
 
-// noDot returns the error for '.' after something that is not a record.
+// noDot returns the error for '.' after something that is not a structure.
 func (b *binder) noDot(e *spec.Member, o *operand) error {
 	err := b.errorf(e.Name.At, "'%s' is not a struct or union, so '.%s' has no meaning", e.X, e.Name.Name)
 	if o.untyped {
@@ -40,7 +40,7 @@ func (b *binder) noDot(e *spec.Member, o *operand) error {
 	return err
 }
 
-// arrow returns the record that o points to.
+// arrow returns the structure that o points to.
 func (b *binder) arrow(e *spec.Member, o operand) (operand, error) {
 	target, ok := pointee(o.Type)
 	if !ok {
@@ -102,7 +102,7 @@ func appendPath(path []compiler.Access, a compiler.Access) []compiler.Access {
 	return append(append([]compiler.Access(nil), path...), a)
 }
 
-// part narrows the record o to a member.
+// part narrows the structure o to a member.
 func (b *binder) part(o operand, at compiler.MemberPlace, e *spec.Member) (operand, error) {
 	o.Type = at.Member.Type
 	bits := int(at.Offset)

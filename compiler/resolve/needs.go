@@ -24,7 +24,7 @@ type Needs struct {
 
 // fewTraces is the largest number of traces for which a part of BTF is
 // extracted. For 500 it takes as long as reading all of BTF, but several MB less
-// of memory.
+// memory.
 const fewTraces = 1024
 
 // fewMatches is the same for the functions that globs match.

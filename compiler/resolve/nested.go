@@ -12,7 +12,7 @@ import (
 )
 
 // nestedMembers maps the names of members of nested structures and unions to
-// their paths from the record: skc_state is __sk_common.skc_state. If several
+// their paths from the outermost: skc_state is __sk_common.skc_state. If several
 // have the same name, the least nested one counts.
 func nestedMembers(t btf.Type) map[string]string {
 	paths := map[string]string{}
@@ -44,7 +44,7 @@ func nestedMembers(t btf.Type) map[string]string {
 // mostNested is the largest number of members that are examined for a hint.
 const mostNested = 10000
 
-// noMember returns the error for a member that a record lacks, with a hint on
+// noMember returns the error for a member that a structure lacks, with a hint on
 // the one that was meant. C has macros for many members of nested structures:
 // sk_state is __sk_common.skc_state.
 func (b *binder) noMember(e *spec.Member, t btf.Type) error {

@@ -19,7 +19,7 @@ type Wishes struct {
 	Measures map[*spec.Trace]compiler.Measure
 }
 
-// TraceError is the error of a trace that does not fit the kernel, which has its text.
+// TraceError is the error of a trace that does not fit the kernel, with the text of Err.
 type TraceError struct {
 	Trace *spec.Trace
 	Err   error
@@ -29,12 +29,13 @@ func (e *TraceError) Error() string { return e.Err.Error() }
 
 func (e *TraceError) Unwrap() error { return e.Err }
 
-// All binds all traces to a target and decides how to trace them. Its error joins a
-// [*TraceError] for each trace that does not fit the target, of a [*spec.Error] if the spec
-// is to blame, or is about all of them together; the plan is nil then. If all of them fit
-// but functions of some cannot be attached, as with the kind that [Wishes] asks for, All
-// returns the plan of the others with a [*TraceError] for each of these, of a [*KindError]
-// or a [*spec.Error], or with one error for all if no function of the globs can be traced.
+// All binds all traces to a target and decides how to trace them. If any do not fit the
+// target, or each other, the plan is nil. The error then joins a [*TraceError] for each
+// that does not fit the target, with a [*spec.Error] in it if the spec is to blame, or it
+// is about all traces together. If all fit but functions of some cannot be attached, as
+// with the kind that [Wishes] asks for, All returns the plan of the others. The error then
+// joins a [*TraceError] for each of these, with a [*KindError] or a [*spec.Error] in it. If
+// no function of the globs can be traced, there is one error for all.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error

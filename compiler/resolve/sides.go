@@ -8,8 +8,8 @@ import (
 )
 
 // settle assigns values and conditions to the two sides of a call. Those that are
-// available on both belong to the entry, unless the spec uses nothing else
-// there, and asks for no value at return explicitly.
+// available on both belong to the entry, unless the spec uses other values of the
+// return only, and none of them with 'after' or 'diff'.
 func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
 	used := append([]*compiler.Value(nil), values...)
 	for l := range compiler.Leaves(conds) {

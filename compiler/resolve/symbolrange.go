@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// inFunction binds a condition on which function an address is in. As all conditions
+// inFunction binds a condition on which function an address is in. Like all conditions
 // on the symbol at an address, it becomes one on the ranges that the address is in.
 func (b *builder) inFunction(item *spec.Item, v *compiler.Value, negative bool) (compiler.Cond, error) {
 	c := item.Pred.Const

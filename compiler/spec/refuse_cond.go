@@ -7,7 +7,7 @@ import (
 )
 
 // typos has operators that people write by mistake, with the operators that are
-// meant. The first ksnoop took them for other operators or ignored them.
+// meant.
 var typos = map[string]string{
 	"=": "==", "===": "==",
 	"!": "!=", "=!": "!=", "<>": "!=", "><": "!=", "!==": "!=",

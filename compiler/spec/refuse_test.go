@@ -225,7 +225,7 @@ expected '(', not '->'
    ^^
   values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5`},
 
-	// Parentheses and commas. The first ksnoop takes f(a and f(a,,b).
+	// Parentheses and commas.
 	{"f)", `
 ')' without a '(' before it
   f)
@@ -371,8 +371,7 @@ expected a member after '->', not '->'
   f(a->->b)
        ^^`},
 
-	// Operators. The first ksnoop ignores a single = or !, and reads at most two
-	// characters of an operator.
+	// Operators.
 	{"f(a = 5)", `
 '=' is not a comparison
   f(a = 5)
@@ -453,8 +452,7 @@ a second comparison of one value
           ^
   repeat the value: a > 5, a < ...`},
 
-	// Numbers. The first ksnoop ignores text after a number, joins numbers that
-	// are separated by a blank, and saturates beyond 63 bits.
+	// Numbers.
 	{"f(a == 5abc)", `
 '5abc' is not a number
   f(a == 5abc)

@@ -66,8 +66,8 @@ type Global struct {
 	Name Ident // without the @, but At includes it
 }
 
-// Member is X->Name, a member of the record that X points to. With Dot it is X.Name,
-// a member of the record X.
+// Member is X->Name, a member of the structure that X points to. With Dot it is X.Name,
+// a member of the structure X.
 type Member struct {
 	X    Expr
 	Dot  bool

@@ -62,8 +62,8 @@ func (a *Assert) balanceText(o *Observed, text string) string {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// possible reports whether the condition holds for any numbers of calls that are
-// possible. If no call was missed, each number has one possible value.
+// possible reports whether the condition may hold: it does for some of the possible
+// numbers of calls. If no call was missed or unreadable, each number has one possible value.
 func (a *Assert) possible(o *Observed) bool {
 	l, lMost := o.Matched, o.Counts.most(o.Matched)
 	r, rMost := o.Other.Matched, o.Other.most(o.Other.Matched)
@@ -75,12 +75,12 @@ func (a *Assert) possible(o *Observed) bool {
 		return possible(a.Op, cmp.Compare(least, a.N), cmp.Compare(most, a.N))
 	}
 	if rMost == 0 && lMost == 0 {
-		return true // there is not a ratio
+		return true // there is no ratio
 	}
 	return possible(a.Op, a.Ratio.order(l, rMost), a.Ratio.order(lMost, r))
 }
 
-// possible reports whether a comparison holds for any number in a range. least
+// possible reports whether a comparison holds for some number in a range. least
 // and most are the results of comparing its ends with the constant.
 func possible(op spec.Op, least, most int) bool {
 	switch op {

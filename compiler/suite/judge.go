@@ -107,7 +107,8 @@ func (a *Assert) changed(o *Observed) verdict {
 	return a.within(&o.Counts, o.Changed, compared, text)
 }
 
-// within judges the number n, which was counted among as many calls as of says.
+// within judges the number n of the calls that count. The parameter of is the number of
+// those that could have counted.
 func (a *Assert) within(c *Counts, n, of uint64, text string) verdict {
 	low, high := a.limits()
 	switch {
