@@ -28,9 +28,9 @@ type attached struct {
 var ErrStopped = errors.New("stopped while attaching")
 
 // Attach attaches the programs and returns the number of probes attached. A probe
-// that cannot be attached at all its places is left out as a whole, together with
-// the stack that it is a level of, and the error joins an [*AttachError] for each.
-// With [Session].Recompile it is traced by kprobe first, if the kernel takes that.
+// that cannot be attached to every one of its places is left out as a whole, with the
+// chain that it is a level of, and the error joins an [*AttachError] for each.
+// With [Session].Recompile it is traced by kprobe instead, if the kernel takes that.
 // If the session is stopped meanwhile, no more is attached, and the error is
 // [ErrStopped]. If processes cannot be followed, nothing is attached.
 func (s *Session) Attach() (int, error) {
@@ -98,9 +98,9 @@ func (a *attacher) locked(at compiler.Attachment) {
 	a.add(at)
 }
 
-// add attaches at to as many of its places as possible. Before it leaves an
-// attachment in place, it takes the probes that fail here out of those in place
-// already: these are the return sides, and must be there first.
+// add attaches at to as many of its places as possible. It takes the probes that fail
+// here out of the attachments that are in place already: those are of the return sides,
+// which must be attached first.
 func (a *attacher) add(at compiler.Attachment) {
 	a.fail(at, a.kernel.reloaded(at.Places)...)
 	at.Places = a.good(at.Places)
@@ -134,9 +134,9 @@ func (a *attacher) add(at compiler.Attachment) {
 	}
 }
 
-// manyPlaces is the number of places of a link from which on it is looked up whether they
-// can be attached to: this takes 5 million instructions, and a link that is refused 1 to
-// 50 million.
+// manyPlaces is the least number of places of a link for which ftrace's hooks are read
+// before the link is tried: reading them takes 5 million instructions, and a link that is
+// refused 1 to 50 million.
 const manyPlaces = 100
 
 // withoutHook returns the places of a link at which ftrace has no hook, as far as that
@@ -167,7 +167,7 @@ func (a *attacher) fail(at compiler.Attachment, bad ...badPlace) {
 	}
 }
 
-// leaveOut leaves out a probe, and all levels of its stack.
+// leaveOut leaves out a probe, and all levels of its chain.
 func (a *attacher) leaveOut(p *compiler.Probe) {
 	a.failed[p] = true
 	if p.Chain == nil {
@@ -221,8 +221,8 @@ func (a *attacher) put(at compiler.Attachment, i int) error {
 }
 
 // search returns the places that make attaching at fail with err. A try that succeeds
-// takes as long as attaching and detaching everything, so it is for what cannot be known
-// otherwise. The links of its tries run a program that does nothing.
+// takes as long as attaching and detaching everything, so search is for what cannot be known
+// otherwise. The links that it tries run a program that does nothing.
 func (a *attacher) search(at compiler.Attachment, err error) []badPlace {
 	kind := ebpf.AttachTraceKprobeMulti
 	if at.Kind == compiler.KprobeSession {
@@ -246,7 +246,7 @@ func (a *attacher) search(at compiler.Attachment, err error) []badPlace {
 	})
 }
 
-// maxTries limits the search for bad places: finding one of a thousand takes ten
+// maxTries limits the search for bad places: finding one of a thousand takes 10 to 20
 // tries. A try that fails takes a millisecond, or with names a millisecond for
 // each hundred thousand symbols; one that succeeds takes an RCU grace period, too.
 const maxTries = 200

@@ -77,7 +77,7 @@ func (s *Session) EventCounts() ([]Counts, error) {
 	return all, nil
 }
 
-// Missed counts the calls that the kernel did not show to a program.
+// Missed counts the calls for which the kernel did not run a program.
 type Missed struct {
 	Kind compiler.Kind
 	// Probes are the probes that share the program. Which of their functions
@@ -226,8 +226,8 @@ func objectInfo(fd int, info unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// counterMemory is [compiler.CountersMap], or [compiler.ObjectsMap], mapped into this
-// process, shared with the programs. Any goroutine may use it.
+// counterMemory is [compiler.CountersMap], [compiler.WatchedMap] or [compiler.ObjectsMap],
+// mapped into this process and shared with the programs. Any goroutine may use it.
 type counterMemory struct {
 	mu    sync.RWMutex
 	bytes []byte // nil once unmapped

@@ -22,13 +22,13 @@ type Event struct {
 	// Call is the frame address of the call, the same at its entry and return; a later
 	// call may have the same. Of a write to memory it is the address of the memory.
 	Call   uint64
-	Caller uint64  // Call of the caller in a stack, or 0
+	Caller uint64  // Call of the caller in a chain, or 0
 	Comm   []byte  // the thread's name
 	Begin  Begin   // of a span, at Start
 	Object Object  // that is followed
 	Ended  []Ended // what was watched of an object that ends, see EndObject; nil at other events
 	Values []Value // one for each item; those of the beginning of a span come first
-	paths  []byte  // that some of the values are in
+	paths  []byte  // memory for the values that are paths
 }
 
 // Object is an object that is followed.
@@ -262,9 +262,9 @@ func errnoName(n uint64) string {
 }
 
 // appendPath appends the path whose names a walk has read, see [compiler.PathWalk],
-// as the kernel writes it: behind " (deleted)" is a file without a name, and a path
-// that begins at nothing mounted begins with "(unreachable)". If the first names
-// are missing, the path begins with ".../", and cut is set.
+// as the kernel writes it: the path of a file that has lost its name ends with
+// " (deleted)", and one that begins at nothing mounted begins with "(unreachable)". If
+// the first names are missing, the path begins with ".../", and cut is set.
 func appendPath(dst, data []byte) (_ []byte, cut bool) {
 	names := data[compiler.PathNames:]
 	names = names[:min(uint64(binary.NativeEndian.Uint32(data[compiler.PathLength:])), uint64(len(names)))]

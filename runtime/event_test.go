@@ -12,7 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// newUnit returns a unit of one event with a scalar, a string and a record.
+// newUnit returns a unit of one event with a scalar, a string and a structure.
 func newUnit() *compiler.Unit {
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
 	return &compiler.Unit{Events: []*compiler.EventType{{
@@ -153,7 +153,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Names are put together as the kernel does in /proc, and any bytes give some text.
+// TestAppendPath verifies that names are put together as the kernel does in /proc, and that
+// any bytes give some text.
 func TestAppendPath(t *testing.T) {
 	for _, tc := range []struct {
 		end   compiler.PathEnding
@@ -189,8 +190,8 @@ func TestAppendPath(t *testing.T) {
 	}
 }
 
-// Any bytes that a record may have give a path that is not longer than them, but
-// for what is said of it.
+// FuzzPath verifies that any bytes that a record may have give a path that is not longer
+// than they are, apart from remarks such as " (deleted)".
 func FuzzPath(f *testing.F) {
 	f.Add([]byte("\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00a\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {

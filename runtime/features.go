@@ -87,8 +87,8 @@ func promised(v version, types *btf.Spec) compiler.Features {
 
 // promisedARM64 corrects what a kernel for arm64 can do. Since 6.0 it loads
 // trampolines; attaching them to functions takes direct calls, which 6.4 brought
-// with this member. The registers of arguments are 8, and 6.16 passes on those on
-// the stack as well.
+// with this member. Arguments have 8 registers, and 6.16 passes on those on the stack
+// as well.
 func promisedARM64(f *compiler.Features, v version, types *btf.Spec) {
 	f.Trampoline = f.Trampoline && hasMember(types, "ftrace_ops", "direct_call")
 	f.TrampolineWords = 8

@@ -76,7 +76,8 @@ func TestHasMember(t *testing.T) {
 	require.False(t, hasMember(types, "none", "rethook"))
 }
 
-// TestCountsMissed looks for a member of a structure in the union of what links have.
+// TestCountsMissed verifies that the member is found in the structure of kprobe.multi, which
+// is in a union.
 func TestCountsMissed(t *testing.T) {
 	number := &btf.Int{Name: "int", Size: 4}
 	for member, want := range map[string]bool{"missed": true, "count": false} {

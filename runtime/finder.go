@@ -14,10 +14,10 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// Finder finds the symbols at addresses, and those of the functions that
-// [Kernel.Target] was last asked for. It asks the kernel if that is possible (from 5.13
-// on, with CAP_BPF and CAP_PERFMON), because reading its symbol table takes 0.1 s and 17
-// MB. Otherwise it reads the table, and returns an error if that has no addresses.
+// Finder returns a finder of the symbols at addresses, and of those of the functions that
+// [Kernel.Target] was last asked for. The finder asks the kernel if that is possible (from
+// 5.13 on, with CAP_BPF and CAP_PERFMON), because reading the symbol table takes 0.1 s and
+// 17 MB. Otherwise Finder reads the table, and returns an error if that has no addresses.
 func (k *Kernel) Finder() (kallsyms.Finder, error) { return k.finder() }
 
 func (k *Kernel) openFinder() (kallsyms.Finder, error) {
@@ -47,8 +47,8 @@ type foundPlace struct {
 	ok bool
 }
 
-// mostKnown is the largest number of places that are remembered: of stacks and pointers
-// there may be any number, but most are to the same few.
+// mostKnown is the largest number of places that are remembered. There may be any number
+// of stacks and pointers, but most lead to the same few places.
 const mostKnown = 1 << 14
 
 // Lookup returns the symbols of a traced function.
@@ -77,14 +77,14 @@ func (f *finder) find(addr uint64) foundPlace {
 	return p
 }
 
-// placeRoom is more than the kernel prints: KSYM_NAME_LEN is 512 (6.1), MODULE_NAME_LEN
-// 56.
+// placeRoom is more bytes than the kernel prints: KSYM_NAME_LEN is 512 (6.1),
+// MODULE_NAME_LEN 56.
 const placeRoom = 1024
 
 // placeAsker asks for the symbol at an address.
 type placeAsker struct{ *asker }
 
-// newPlaceAsker returns nil if the kernel does not permit it.
+// newPlaceAsker loads the program that asks, or returns nil if the kernel does not permit it.
 func newPlaceAsker() *placeAsker {
 	format, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1, Flags: unix.BPF_F_RDONLY_PROG})
 	if err != nil {

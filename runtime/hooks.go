@@ -25,7 +25,7 @@ type hookList struct {
 // mostReach is more than any kernel's reach.
 const mostReach = 16
 
-// distance returns that of an address from the next hook.
+// distance returns the distance from an address to the next hook, in bytes.
 func (h *hookList) distance(addr uint64) uint64 {
 	nearest := ^uint64(0)
 	for _, run := range h.runs {
@@ -49,7 +49,7 @@ func (h *hookList) add(hook uint64) {
 }
 
 // hookBlocks is the variable of the kernel that points to the first block of ftrace's
-// records, of which each is one hook.
+// records, one for each hook.
 const hookBlocks = "ftrace_pages_start"
 
 // hookMembers are the members that the blocks and the records are read by.
@@ -62,10 +62,10 @@ const (
 	mostInBlock    = 1 << 20
 )
 
-// readHooks reads ftrace's own records. The kernel takes ten times as long or more to
-// write available_filter_functions, which needs tracefs and the right to read it. It
-// returns nil if the records cannot be read: that needs CAP_SYSLOG, a kernel from 5.16
-// on, and symbols of variables (CONFIG_KALLSYMS_ALL).
+// readHooks reads ftrace's own records, or returns nil if they cannot be read: that needs
+// CAP_SYSLOG, a kernel from 5.16 on, and symbols of variables (CONFIG_KALLSYMS_ALL). The
+// kernel takes ten times as long or more to write available_filter_functions, which needs
+// tracefs and the right to read it.
 func (k *Kernel) readHooks() *hookList {
 	var all hookList
 	var at [len(hookMembers)]uint64
@@ -117,7 +117,7 @@ type memoryReader struct {
 	failed bool // whether any memory could not be read
 }
 
-// newMemoryReader returns nil if the kernel does not permit it.
+// newMemoryReader loads the program that reads, or returns nil if the kernel does not permit it.
 func newMemoryReader() *memoryReader {
 	a := newAsker("memory", readRoom, func(answer *ebpf.Map) asm.Instructions {
 		return asm.Instructions{

@@ -31,7 +31,7 @@ type iterCreate struct {
 	infoSize, _               uint32
 }
 
-// attachIterator makes the link of an iterator. The library knows no order of cgroups.
+// attachIterator makes the link of an iterator. The library cannot ask for an order of cgroups.
 func attachIterator(prog *ebpf.Program, fn *compiler.Function) (link.Link, error) {
 	if fn.Name != "cgroup" {
 		return link.AttachIter(link.IterOptions{Program: prog})
@@ -56,7 +56,7 @@ type rowReader struct {
 	rows *bufio.Reader
 }
 
-// roomForRows is more than the kernel returns at once.
+// roomForRows is more than the kernel returns at once, in bytes.
 const roomForRows = 1 << 16
 
 func (r *rowReader) idle() bool { return r.rows == nil || r.rows.Buffered() == 0 }

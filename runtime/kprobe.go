@@ -60,8 +60,8 @@ func (k *Kernel) kprobePlace(place compiler.Place) (symbol string, offset uint64
 
 // refusedOffset returns an error that explains why there is no kprobe inside of a
 // function. If the offset is in the middle of an instruction, it asks the kernel
-// for the places around it that are not. Other errors are returned unchanged. The
-// kernel knows the place as an offset from a symbol.
+// for the places around it that are not. Other errors are returned unchanged. symbol
+// and offset are what kprobePlace returns for the place.
 func refusedOffset(place compiler.Place, symbol string, offset uint64, why error) error {
 	if !misplaced(openKprobe(symbol, offset), place.Offset) {
 		return why

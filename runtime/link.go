@@ -111,8 +111,8 @@ func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler
 	return nil, err
 }
 
-// attachReturn asks for a number of return instances. That is possible only
-// through tracefs; without it, the kernel's default is used.
+// attachReturn attaches a kretprobe with the return instances that done asks for. That is
+// possible only through tracefs; without it, the kernel's default is used.
 func (s *Session) attachReturn(prog *ebpf.Program, done *attached) (err error) {
 	if done.ReturnInstances > 0 {
 		done.group = s.newGroup()
@@ -196,7 +196,7 @@ func attachAt(prog *ebpf.Program, addr, options uint64) (link.Link, error) {
 }
 
 // eventLink is a perf event with a program, on kernels without links for that
-// (before 5.15). It has no information.
+// (before 5.15). Of its methods only Close may be called.
 type eventLink struct {
 	link.Link
 	event *os.File

@@ -230,8 +230,8 @@ func (e *VerifierError) Format(f fmt.State, verb rune) {
 	io.WriteString(f, e.Error())
 }
 
-// LoadError reports that the programs could not be loaded, other than for the
-// verifier.
+// LoadError reports that the programs could not be loaded, for a reason other than
+// the verifier.
 type LoadError struct{ Err error }
 
 func (e *LoadError) Error() string { return "load the programs: " + e.Err.Error() }
@@ -251,9 +251,9 @@ type deniedError string
 
 func (e deniedError) Error() string { return "the kernel does not permit it: " + string(e) }
 
-// LockedMemoryError is the Err of a [LoadError] if maps take more than the limit of
-// locked memory, in bytes. Maps that were detached before may still count: they are
-// freed after a grace period.
+// LockedMemoryError is the Err of a [LoadError] if maps take more than Limit, which is
+// how many bytes of memory may be locked. Maps of a session that has been closed may
+// still count: they are freed after a grace period.
 type LockedMemoryError struct{ Limit uint64 }
 
 func (e *LockedMemoryError) Error() string {
@@ -299,7 +299,7 @@ func refusedProgram(c *ebpf.CollectionSpec, err error) string {
 func (s *Session) Refused() []*VerifierError { return s.refused }
 
 // loadAccepted loads what the verifier accepts of a unit that it refused as a whole
-// with err. It returns err if nothing would be left to trace: a stack needs all of
+// with err. It returns err if nothing would be left to trace: a chain needs all of
 // its levels.
 func (s *Session) loadAccepted(c *ebpf.CollectionSpec, err error) error {
 	if probes := s.unit.Probes(); len(probes) < 2 || probes[0].Chain != nil || !refusedByVerifier(err) {
@@ -310,7 +310,7 @@ func (s *Session) loadAccepted(c *ebpf.CollectionSpec, err error) error {
 		return eachErr
 	}
 	s.refused = s.refusedProbes(refusals)
-	needed := len(s.refused) < len(refusals) // the programs that follow processes belong to no probe
+	needed := len(s.refused) < len(refusals) // a companion belongs to no probe, and cannot be left out
 	if needed || len(s.accepted()) == 0 {
 		coll.Close()
 		return err

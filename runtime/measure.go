@@ -14,8 +14,9 @@ import (
 )
 
 // Measured returns what has been counted of each measured event, in the order of
-// the unit's events; of aggregates, the counters alone: see [Session.Tables]. It is to be called after [Session.Stop]: unlike
-// [Session.EventCounts] it reads maps by bpf(2), and kprobes can miss calls meanwhile.
+// the unit's events; of aggregates, the counters alone: see [Session.Tables]. It is to be
+// called after [Session.Stop]: unlike [Session.EventCounts] it reads maps by bpf(2), and
+// kprobes can miss calls meanwhile.
 func (s *Session) Measured() ([]Measured, error) {
 	counts, err := s.EventCounts()
 	if err != nil {

@@ -164,7 +164,8 @@ func lockableHere() uint64 {
 }
 
 // ringSizes returns the sizes in bytes to try for the ring buffer of a unit, if
-// maps may take limit bytes: half of that or less, if a record fits.
+// maps may take limit bytes: half of that or less, if a record fits. A size of 0 stands
+// for the unit's own.
 func ringSizes(u *compiler.Unit, limit uint64) []uint32 {
 	ring := u.Collection.Maps[compiler.EventsMap]
 	if ring == nil || uint64(ring.MaxEntries) <= limit/2 {

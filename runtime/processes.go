@@ -57,7 +57,8 @@ func findTask(tasks []Task, number uint32) (Task, bool) {
 	return Task{}, false
 }
 
-// family returns the tasks of a process and its descendants that are not in known.
+// family returns the main threads of a process and of its descendants, without the
+// processes in known.
 func family(tasks []Task, root uint32, known map[uint32]bool) []Task {
 	children := map[uint32][]Task{}
 	var found []Task

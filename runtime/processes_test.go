@@ -36,7 +36,8 @@ func TestFamily(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestRuns verifies that a process that its parent has not waited for does not run.
+// TestRuns verifies that a process that has ended does not run, even if its parent has not
+// waited for it.
 func TestRuns(t *testing.T) {
 	require.True(t, runs(uint32(os.Getpid())))
 	child := exec.Command("cat")

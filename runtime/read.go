@@ -103,7 +103,7 @@ func (s *Session) endReading() error {
 }
 
 // ending reports whether all records have been read that were there when the
-// session was stopped. The reader alone would go on as long as more arrive.
+// session was stopped. Without this, reading would go on as long as more arrive.
 func (s *Session) ending() bool {
 	if !s.stopped.Load() {
 		return false
@@ -114,8 +114,9 @@ func (s *Session) ending() bool {
 	return s.ring.read >= s.last
 }
 
-// awake reports, once for a call of Wake, that all records have been read that were there
-// when the reader saw it. Where records come faster than they are read, there are always more.
+// awake reports, once after a call of Wake, that all records have been read that were there
+// when the reader saw the call. It does not wait until none is left: if records come faster
+// than they are read, that would be never.
 func (s *Session) awake() bool {
 	if !s.woken.Load() {
 		return false

@@ -39,7 +39,7 @@ func readOnce(t *testing.T, cpu int, texts ...string) [][]Value {
 	return all
 }
 
-// TestReadOnce reads values on a kernel on which nothing needs to be traced.
+// TestReadOnce reads values of the running kernel, on which nothing is traced.
 func TestReadOnce(t *testing.T) {
 	u, err := uname()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestReadOnce(t *testing.T) {
 	require.Equal(t, uint64(0), all[2][4].Uint64())
 }
 
-// TestReadOnceForCPU runs a program for each CPU. Scripts of e2e read their variables.
+// TestReadOnceForCPU runs a program for each CPU. Scripts of e2e read per-CPU variables.
 func TestReadOnceForCPU(t *testing.T) {
 	for cpu := range countCPUs() {
 		all := readOnce(t, cpu, "$cpu, $comm")

@@ -114,7 +114,7 @@ func (r *ring) next(into []byte) ([]byte, bool) {
 
 // pass advances the consumer's position over a record of n bytes. While the reader
 // pauses between looks, the position stays one record behind, so that no program
-// wakes the reader; a large record is worth more than that.
+// wakes the reader; but the room of a large record is given back at once.
 func (r *ring) pass(n uint32) {
 	before := r.read
 	r.read += recordHeader + uint64(n+7)&^7
@@ -197,9 +197,9 @@ func (r *ring) interrupt() error {
 // and then reads all that there is; events that come more than a millisecond apart
 // are shown at once.
 type pace struct {
-	count int           // records read since then
-	since time.Time     // when there was nothing to read
-	at    uint64        // position then
+	count int           // records read after since
+	since time.Time     // when there was nothing to read the last time
+	at    uint64        // position in the ring buffer at that time
 	pause time.Duration // until the next look; 0 means that the next record wakes the reader
 	soon  bool          // whether the next record is expected within linger
 }
@@ -212,13 +212,13 @@ const (
 	// pause.
 	busyCount = 4
 	busyGap   = time.Millisecond
-	// linger is for how long a reader expects a record where the one before came
-	// within soonGap.
+	// linger is how long a reader expects a record if the one before came within
+	// soonGap.
 	soonGap = 10 * time.Millisecond
 	linger  = 2 * soonGap
 )
 
-// emptied decides how to wait. There is nothing to read at a position of a ring
+// emptied decides how to wait when there is nothing to read at a position of a ring
 // buffer of size bytes.
 func (p *pace) emptied(now time.Time, at, size uint64) {
 	elapsed, n, bytes := now.Sub(p.since), time.Duration(p.count), at-p.at
@@ -228,7 +228,7 @@ func (p *pace) emptied(now time.Time, at, size uint64) {
 		return
 	case p.pause > 0 && !busy:
 		p.pause = 0
-	case p.pause > 0 && bytes > size/4: // of that fourfold would be lost
+	case p.pause > 0 && bytes > size/4: // at four times this rate, records would be lost
 		if p.pause /= 2; p.pause < shortestPause {
 			p.pause = 0
 		}

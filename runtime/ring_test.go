@@ -87,9 +87,9 @@ func TestRing(t *testing.T) {
 	require.Equal(t, append(want, "late"), <-done, "an incomplete record is waited for")
 }
 
-// While the reader pauses, the consumer's position is never that of the next record,
-// so that no program wakes the reader. It catches up before the reader lets itself be
-// woken.
+// TestRingWakesNobodyWhilePausing verifies that while the reader pauses, the consumer's
+// position is never that of the next record, so that no program wakes the reader. The
+// position catches up before the reader lets itself be woken.
 func TestRingWakesNobodyWhilePausing(t *testing.T) {
 	r := fakeRing(t, os.Getpagesize())
 	r.pause = longestPause
@@ -111,8 +111,8 @@ func TestRingWakesNobodyWhilePausing(t *testing.T) {
 	require.Equal(t, r.produced(), binary.NativeEndian.Uint64(r.cons))
 }
 
-// Each step is a number of records that are read some time after there was nothing to
-// read; what comes next is how the reader waits.
+// TestPace verifies how the reader waits after each step: a number of records that are read
+// some time after there was nothing to read.
 func TestPace(t *testing.T) {
 	const size = 1 << 20
 	type step struct {
@@ -148,9 +148,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The last record before a silence is read at once, whatever came before it: a producer
-// that wakes the reader as the kernel does, only if all before its record has been
-// read, never leaves it asleep.
+// TestRingMissesNoWakeUp verifies that the last record before a silence is read at once,
+// whatever came before it: a producer that wakes the reader as the kernel does, only if all
+// before its record has been read, never leaves it asleep.
 func TestRingMissesNoWakeUp(t *testing.T) {
 	r := fakeRing(t, os.Getpagesize())
 	var err error
@@ -214,7 +214,8 @@ func TestRingMissesNoWakeUp(t *testing.T) {
 	require.False(t, open)
 }
 
-// Wake does not wait until no more records come: in a flood that would be never.
+// TestWakeInFlood verifies that Wake does not wait until no more records come: in a flood
+// that would be never.
 func TestWakeInFlood(t *testing.T) {
 	r := fakeRing(t, os.Getpagesize())
 	s := &Session{unit: &compiler.Unit{}, ring: r}

@@ -31,15 +31,15 @@ type Session struct {
 	unit       *compiler.Unit
 	kernel     *Kernel
 	coll       *ebpf.Collection
-	mu         sync.Mutex // guards the fields below, and what they refer to
+	mu         sync.Mutex // guards attached and what it refers to, closed, frozen and readers; reload holds it, too
 	attached   []*attached
 	closed     bool
 	frozen     bool
-	companions []link.Link // programs that follow processes
+	companions []link.Link // of the programs that follow processes and the ends of threads
 	ring       *ring
 	counters   *counterMemory
 	watched    *counterMemory // compiler.WatchedMap, or nil
-	objects    *counterMemory // that are followed, or nil
+	objects    *counterMemory // compiler.ObjectsMap, or nil
 	reading    sync.Mutex     // held while the ring buffer is read
 	record     []byte
 	rows       rowReader
@@ -189,8 +189,8 @@ func (s *Session) free() error {
 // Detach detaches the programs from the functions, one link at a time. A link
 // of many functions takes some milliseconds, whatever their number. An fentry
 // or fexit takes 0.15 s on 6.1 to 6.18, a kprobe 0.05 s: the kernel waits for
-// grace periods, under locks. Threads shorten this little, and a process that ends
-// without Detach waits as long.
+// grace periods, under locks. Detaching in several threads is hardly faster, and a
+// process that ends without Detach waits as long.
 func (s *Session) Detach() error {
 	done, total := 0, s.places()
 	var errs []error

@@ -24,9 +24,9 @@ const mostAsked = 64
 
 // askSymbols asks the kernel for the symbols of the needed functions one by one,
 // because the kernel would have to write a hundred thousand lines for the table.
-// It returns false unless each symbol exists exactly once, and the user may know. Of
-// variables the kernel cannot be asked that: it would log that they are no functions. Of
-// what globs match it is not asked, as the symbols of their other functions are needed.
+// It returns false unless each symbol exists exactly once, and the user may know. It
+// does not ask for variables, as the kernel would log that they are no functions, nor for
+// globs, which need the symbols of other functions, too.
 func (k *Kernel) askSymbols() (*kallsyms.Table, bool) {
 	if len(k.needs.Variables) > 0 || len(k.needs.Globs) > 0 {
 		return nil, false
@@ -54,7 +54,7 @@ func (k *Kernel) askSymbols() (*kallsyms.Table, bool) {
 	return table, err == nil
 }
 
-// symbolOnce reports whether exactly one symbol of the kernel and its modules has a
+// symbolOnce reports whether exactly one symbol of the kernel and its modules has this
 // name. The kernel refuses a kretprobe that is not at the beginning of a function
 // with EINVAL, but before that a name that several symbols have with EADDRNOTAVAIL,
 // and a name that no symbol has with ENOENT: all kernels from 6.8 on.

@@ -12,7 +12,7 @@ import (
 )
 
 // Table holds the counts of the calls of a spec with aggregates: a row for each
-// key. All numbers of a row are of the same calls.
+// key. Once the session is stopped, all numbers of a row are of the same calls.
 type Table struct {
 	Label string // function, tracepoint or glob, as in the spec; both points of a span
 	// ByFunction is set if the spec is a glob: the function is the first part of
@@ -40,7 +40,7 @@ type Row struct {
 	Cells []Cell  // one for each of Table.Aggregates
 }
 
-// Cell is one aggregate of a row. Its kind says which fields are set.
+// Cell is one aggregate of a row. The kind of the aggregate tells which fields are set.
 type Cell struct {
 	Number  Int      // of count, sum, min and max; the sum of avg, see Row.Calls
 	Buckets []Bucket // of histograms, from the first to the last that is not empty
@@ -116,8 +116,8 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 }
 
 // After returns what was counted in t after an earlier reading of the same table. Rows
-// that have not changed are left out. The least and the greatest values of that time
-// alone are not known: they stay those of all the time.
+// that have not changed are left out. The least and the greatest values since then are
+// not known: they stay those of the whole time.
 func (t *Table) After(earlier *Table) *Table {
 	whole := func(v *Value) []byte { return v.Data }
 	rows := map[string]*Row{}
@@ -179,7 +179,7 @@ func bucketsAfter(now, before []Bucket) []Bucket {
 	return later[:end]
 }
 
-// Int is a signed integer of 128 bits, which holds the sum of any 2^64 values.
+// Int is a signed integer of 128 bits, which holds the sum of any 2^63 values of 64 bits.
 // Package math/big would make the binary larger by a quarter of a megabyte.
 type Int struct {
 	high int64

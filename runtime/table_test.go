@@ -36,7 +36,7 @@ func TestTableJoined(t *testing.T) {
 	require.Equal(t, table, table.Joined(func(v *Value) []byte { return v.Data }))
 }
 
-// TestTableAfter verifies that a table without an earlier one has what was counted
+// TestTableAfter verifies that a table less an earlier one has what was counted
 // since.
 func TestTableAfter(t *testing.T) {
 	kinds := []*compiler.Aggregate{{Kind: compiler.Count}, {Kind: compiler.Sum}, {Kind: compiler.Hist}}
@@ -59,7 +59,7 @@ func TestTableAfter(t *testing.T) {
 	require.Equal(t, uint64(5), now.Rows[0].Calls, "the table itself does not change")
 }
 
-// TestLookUpEach reads a table as where the kernel does not permit iterators: every
+// TestLookUpEach reads a table as if the kernel did not permit iterators: every
 // element once, with its own key, and without what follows it in the map.
 func TestLookUpEach(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -69,7 +69,7 @@ func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
 	})
 }
 
-// eachElement calls f with each key of a table and what belongs to it.
+// eachElement calls f with each key of a table and its element.
 func (s *Session) eachElement(l *compiler.TableLayout, f func(key, element []byte) error) error {
 	m := s.coll.Maps[l.Map]
 	prog, err := s.elementReader(l, m)
@@ -104,7 +104,7 @@ func (s *Session) eachElement(l *compiler.TableLayout, f func(key, element []byt
 	}
 }
 
-// lookUpEach does the same where the kernel traces and does not permit iterators.
+// lookUpEach does the same by bpf(2), where the kernel permits tracing but not iterators.
 func lookUpEach(m *ebpf.Map, l *compiler.TableLayout, f func(key, element []byte) error) error {
 	var key, element []byte
 	entries := m.Iterate()
@@ -210,7 +210,7 @@ func keyValue(v *compiler.Value, l *compiler.TableLayout, i int, key, element []
 // stackFrames is the largest number of frames of a stack in a table.
 const stackFrames = 64
 
-// newCell decodes an aggregate, at whose place b begins.
+// newCell decodes an aggregate from the beginning of b.
 func newCell(a *compiler.Aggregate, l *compiler.TableLayout, calls uint64, b []byte) (c Cell) {
 	order := binary.NativeEndian
 	switch a.Kind {
@@ -226,7 +226,7 @@ func newCell(a *compiler.Aggregate, l *compiler.TableLayout, calls uint64, b []b
 	return c
 }
 
-// numberOf returns a value of an aggregate, by its sign.
+// numberOf returns v, signed if the aggregate's values are.
 func numberOf(a *compiler.Aggregate, v uint64) Int {
 	if a.Signed() {
 		return NewInt(int64(v))
@@ -258,7 +258,7 @@ func extremeOf(a *compiler.Aggregate, l *compiler.TableLayout, b []byte) (v uint
 }
 
 // bucketsOf returns the buckets of a histogram from the first to the last that is not
-// empty. count returns what is in bucket i, the one that begins with a number.
+// empty. count returns what is in bucket i, whose least value is from.
 func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Bucket {
 	var all []Bucket
 	for i := range a.Buckets() {

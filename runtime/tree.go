@@ -81,7 +81,7 @@ func (s *Session) FollowChildren(start func() error) error {
 	if tree == nil {
 		return start()
 	}
-	// The os package starts its first process to try what the kernel can do.
+	// Package os once starts a process of its own, to try what the kernel can do.
 	// This makes it do so now.
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		defer self.Release()

@@ -153,7 +153,7 @@ func finding(find func(types *rawbtf.Types, name string) []btf.TypeID) func(stri
 	}
 }
 
-// functionsNamed returns the functions of a name, which those of several files can share.
+// functionsNamed returns the ids of the functions with a name, which several files can use.
 func functionsNamed(types *rawbtf.Types, name string) (ids []btf.TypeID) {
 	for id, have := range types.Named(name, rawbtf.Func) {
 		if have == name {

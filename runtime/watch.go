@@ -29,7 +29,7 @@ type breakpoints struct {
 	gone    int     // number of times that Gone has found that the object has ended
 	last    []byte  // the value of an object that had ended when its breakpoints were set, or nil
 	first   uint64  // the bytes that were there before they were set
-	early   *Unseen // what had changed when they stood, until Unseen or WatchObject returns it; or nil
+	early   *Unseen // what had changed before they were all set, until Unseen or WatchObject returns it; or nil
 	events  []*os.File
 	counted uint64 // what the events had counted when they were closed
 }
@@ -105,7 +105,7 @@ func (s *Session) peek(addr uint64, size int) (uint64, error) {
 }
 
 // watchAt sets breakpoints at an address. What changes there after the first read and
-// before the last of them stands is kept as unseen.
+// before all of them are set is kept in early.
 func (s *Session) watchAt(b *breakpoints, addr uint64) (err error) {
 	if err = s.beginAt(b, addr); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *Session) watchAt(b *breakpoints, addr uint64) (err error) {
 	return err
 }
 
-// beginAt stores what breakpoints are about, and the bytes that are there.
+// beginAt stores the address of breakpoints and the bytes there, also for their program.
 func (s *Session) beginAt(b *breakpoints, addr uint64) (err error) {
 	w := b.probe.Watch
 	if b.first, err = s.peek(addr, w.Size); err != nil {
@@ -257,8 +257,8 @@ func (s *Session) Unseen() (all []Unseen, err error) {
 }
 
 // unseenBy compares watched memory with what its program has seen last. A write
-// between the two reads shows in the hits, once its CPU has run the program. Where that
-// runs before the write, what follows the first hit is not known.
+// between the two reads shows in the hits, once its CPU has run the program. Where the
+// program runs before the write, what follows the first hit is not known.
 func (s *Session) unseenBy(b *breakpoints) (*Unseen, error) {
 	w := b.probe.Watch
 	slot := w.Slot * compiler.WatchedSize

@@ -35,7 +35,7 @@ func loadWatch(t *testing.T, text string) *Session {
 }
 
 // TestWatchedEarly changes memory after its first read and before its breakpoints
-// stand: that is unseen. What changes after that is seen.
+// are set: that is unseen. What changes after that is seen.
 func TestWatchedEarly(t *testing.T) {
 	requireBreakpoints(t)
 	goruntime.LockOSThread()
@@ -97,7 +97,7 @@ func TestSinceFound(t *testing.T) {
 	}
 }
 
-// TestTryBreakpoint verifies that the privilege is missed before an object is found.
+// TestTryBreakpoint verifies that a lack of privileges shows before an object is found.
 func TestTryBreakpoint(t *testing.T) {
 	requireBreakpoints(t)
 	b := &breakpoints{probe: &compiler.Probe{Watch: &compiler.Watch{Finder: &compiler.Probe{}, Size: 4}}}

@@ -71,7 +71,7 @@ func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Un
 }
 
 // sinceFound returns what has changed unseen since the call that found the object, or
-// nil. The breakpoints stand.
+// nil. The breakpoints must be set.
 func (b *breakpoints) sinceFound(found []byte) *Unseen {
 	u := b.early
 	b.early = nil
@@ -105,8 +105,8 @@ func (s *Session) EndObject(ev *Event) error {
 	return nil
 }
 
-// Gone reports whether a watched object has ended without an event of that since the
-// last call: the record of its end is lost, or still to be read.
+// Gone reports whether a watched object had ended at an earlier call already, and no event
+// of its end was read since: the record is lost, or still to be read.
 func (s *Session) Gone() (gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Session) readLast(w *compiler.Watch, e *Ended) {
 	}
 }
 
-// breakpointsOf returns the breakpoints for objects of which is is true.
+// breakpointsOf returns the breakpoints for objects that satisfy is.
 func (s *Session) breakpointsOf(is func(*breakpoints) bool) (all []*breakpoints) {
 	for _, at := range s.attached {
 		if b, ok := at.link.(*breakpoints); ok && b.probe.Watch.Finder != nil && is(b) {

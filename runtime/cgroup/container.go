@@ -49,8 +49,8 @@ func Parse(path string) (c Container, ok bool) {
 	return Container{}, false
 }
 
-// runtimes has the names of runtimes before the identifier, where they are others than
-// those of the programs.
+// runtimes has the name of a runtime by what is before the identifier in the cgroup's
+// name, where the two differ.
 var runtimes = map[string]string{"cri-containerd": "containerd", "crio": "cri-o", "libpod": "podman"}
 
 // parsePart returns the container that a part of a path is the cgroup of. above is the

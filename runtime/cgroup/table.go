@@ -17,8 +17,8 @@ type Table struct {
 	now    func() time.Time
 
 	mu     sync.Mutex
-	known  map[uint64]Container // those in no container, too
-	walked time.Time            // or zero
+	known  map[uint64]Container // by cgroup id; those in no container, too
+	walked time.Time            // when all cgroups were last searched, or zero
 }
 
 // NewTable returns the containers of the running system. Where no cgroup v2 is mounted,

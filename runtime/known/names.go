@@ -1,4 +1,4 @@
-// Package known remembers how things were named that may be gone by now, in bounded memory.
+// Package known remembers the names of things that may be gone by now, in bounded memory.
 package known
 
 // Names remembers the name of each key. The zero value remembers none.
@@ -7,7 +7,7 @@ type Names[K, V comparable] struct {
 	size  int // of the texts of all that were added, in bytes
 }
 
-// most is the number of names that are remembered. When there would be more, or their texts
+// most is the largest number of names that are remembered. If there would be more, or their texts
 // would have more than MostTexts bytes, all are forgotten. The writer of a recording and its
 // reader do so at the same name.
 const (

@@ -15,10 +15,10 @@ const Magic = "ksnoop-record\x00\x00"
 
 const magic = Magic + "\x02"
 
-// A block has a header of six numbers of 4 bytes, then what is stored: a mark, the
-// checksum of all that follows in the block, the number of bytes that are stored, how
-// many they are when they are not compressed, how many of these are entries, before the words of
-// their records, and the number of the block.
+// A block has a header of six numbers of 4 bytes, and then the bytes that are stored. The
+// numbers are a mark, the checksum of all that follows in the block, the number of bytes
+// that are stored, how many they are when decompressed, how many of these are entries (the
+// words of their records follow), and the number of the block.
 const (
 	blockHeader = 24
 	checked     = 8 // bytes before what the checksum is of
@@ -79,7 +79,7 @@ var errCut = errors.New("the file ends in the middle of a block")
 
 // next returns the entries of the next block and the words of their records, which are valid
 // until the next call. At the end of the file it returns io.EOF. After another error,
-// skip finds the block that is next then.
+// skip finds the next block that can be read.
 func (b *blocks) next() (entries, words []byte, err error) {
 	h, err := b.header()
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *blocks) header() (h header, err error) {
 // of blocks could make that long.
 const mostSearched = 16 * mostBlock
 
-// skip drops what is before the next whole block that is later than those before. It
+// skip drops what is before the next whole block with a later number than those read. It
 // reports whether there is one.
 func (b *blocks) skip() (found bool, err error) {
 	for searched := 0; searched < mostSearched; {

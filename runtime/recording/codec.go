@@ -17,8 +17,8 @@ type codec struct {
 	err     error
 }
 
-// mostTaken is how much memory what is read of an entry may take. An entry of a few
-// bytes for each element of a list could take hundreds of times its size.
+// mostTaken is how many bytes of memory may be taken for what is read of an entry. A list
+// whose elements have a few bytes each could take hundreds of times the size of its entry.
 const mostTaken = 256 << 20
 
 func (c *codec) take(size uintptr) {
@@ -108,8 +108,8 @@ func (c *codec) bytes(p *[]byte) {
 }
 
 // mostText and mostName are the largest sizes in bytes of a text, such as a spec, and
-// of the name of something in a process, that are accepted. A block of repeats takes
-// little of a file, so that texts of its size would fill the memory.
+// of the name of something in a process, that are accepted. A block that repeats itself
+// is small in a file, but texts of its full size would fill the memory.
 const (
 	mostText = 1 << 20
 	mostName = userstack.MostName

@@ -11,8 +11,8 @@ import (
 )
 
 // newCompressor returns a function that appends content to dst as a frame of zstd, at its
-// fastest level. A block has a checksum of its own, and most have as many bytes as the
-// window. It is a function, because the linker keeps every method of a type that a
+// fastest level. A block has a checksum of its own, and most blocks are smaller than the
+// window. It returns a function, as the linker keeps every method of a type that a
 // structure has.
 func newCompressor() func(content, dst []byte) []byte {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
@@ -50,11 +50,12 @@ func (d *decompressor) decompress(frame []byte, size int) ([]byte, error) {
 	return d.content, nil
 }
 
-// frameSection is the section that holds the frame, after one that does not exist and one
-// with the empty name that all have.
+// frameSection is the number of the section that holds the frame. Section 0 is empty in
+// every file, and section 1 has the empty name that all sections have.
 const frameSection = 2
 
-// sectionOf returns the file that holds a frame, up to that: frame bytes of which size are made.
+// sectionOf returns the part of the file before the frame, which has frame bytes, and size
+// bytes when decompressed.
 func sectionOf(frame, size int) []byte {
 	const header, name, compression = 64, 8, 24 // bytes of each, those of a section like those of the file
 	const names = header * (1 + frameSection + 1)

@@ -8,12 +8,13 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// A delta encodes records as what is different in the record before, and decodes that.
-// That is the one before in the same block, of the same event and size: most words, such as the
+// A delta encodes records by what differs from the record before, and decodes them. The one
+// before has the same event and size, and is in the same block: most words, such as the
 // thread and its name, are the same, and the time differs in its low bytes.
 //
-// What is stored of words is apart from the rest. That is mostly the same for each record, and the
-// words mostly are not, so that the compressor has little to do with either.
+// The words that are stored are kept apart from the rest. The rest is mostly the same for
+// each record, and the words mostly are not, so that the compressor has little to do with
+// either.
 type delta struct {
 	bases map[deltaKey]*base
 	last  *base    // the one that was used last
@@ -46,8 +47,9 @@ const (
 	baseCost   = 256 // bytes of memory without the words, about
 )
 
-// mostKept is the size of bases in bytes with which a block is written, or from which on those
-// of a block are forgotten after it. A reader accepts mostBlock for a block.
+// mostKept bounds the memory for bases, in bytes. When those of a block take as much, the
+// block is written; when all take as much, they are forgotten after the block. A reader
+// accepts mostBlock for a block.
 const mostKept = 4 << 20
 
 // How a word is stored: two bits say so.
@@ -111,13 +113,14 @@ func newBase(k deltaKey) *base {
 // groupsOf returns the number of groups of a record of size bytes.
 func groupsOf(size int) int { return (size/wordSize + groupWords - 1) / groupWords }
 
-// group returns the first word of a group: the last one has whole words, too, some of which
-// are those of the one before.
+// group returns the index of the first word of a group. The last group has as many words as
+// the others, so it may share some with the one before.
 func (b *base) group(i int) int { return min(i*groupWords, len(b.words)-groupWords) }
 
-// encode adds the entry of a record to the next block: its event, its size, and how its words are stored.
-// It adds what is stored of words, and the bytes after the last one. It reports whether anything but the
-// header differs from the record before; of a record with one more word, also if comm does.
+// encode adds the entry of a record to the next block: its event, its size, and how its words
+// are stored. It adds what is stored of words, and the bytes after the last one. It reports
+// whether anything but the header differs from the record before; if the record has one word
+// more than the header, also whether comm does.
 func (r *Writer) encode(record []byte) (differs bool) {
 	b := r.delta.of(deltaKey{order.Uint32(record), len(record)})
 	if need := headRoom + b.groups + wordSize; cap(r.content)-len(r.content) < need {

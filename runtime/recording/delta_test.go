@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// randomRecord returns a record of few events and sizes, which differs little from the
-// others.
+// randomRecord returns a record of one of a few events and sizes, which differs little from
+// the others.
 func randomRecord(random *rand.Rand) []byte {
 	record := make([]byte, compiler.HeaderSize+[]int{0, 1, 8, 16, 79, 80, 87, 88, 500}[random.IntN(9)])
 	record[0] = byte(random.IntN(3))
@@ -42,8 +42,8 @@ func entryOf(t testing.TB, entries []byte) []byte {
 	return content
 }
 
-// TestDelta checks that records of blocks are what they were after they were encoded,
-// compressed and decoded.
+// TestDelta checks that the records of blocks are the same after they were encoded,
+// compressed, decompressed and decoded.
 func TestDelta(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var write Writer
@@ -140,7 +140,8 @@ func TestDeltaRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDelta decodes anything twice, without a panic, and what is then encoded is decoded the same.
+// FuzzDelta decodes anything twice, without a panic, and checks that what was decoded is the
+// same after it was encoded and decoded again.
 func FuzzDelta(f *testing.F) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 20 {

@@ -2,7 +2,7 @@
 // reads them anywhere: on another machine, of another architecture, without
 // privileges. docs/recording.md describes the format.
 //
-//	w, err := recording.NewWriter(file, unit, recording.Origin{Kernel: release})
+//	w, err := recording.NewWriter(file, unit, recording.Origin{System: system}, symbols)
 //	err = w.Record(rec) // as the programs wrote it
 //	err = w.End(counts)
 //

@@ -21,8 +21,8 @@ type Origin struct {
 	Clock Clock // at the beginning
 }
 
-// Clock is a pair of readings: what was added to CLOCK_MONOTONIC at a time of it to
-// get the time of day.
+// Clock is a pair of readings: a time of CLOCK_MONOTONIC, and what had to be added to it
+// then to get the time of day.
 type Clock struct {
 	Mono, Offset time.Duration
 }
@@ -58,9 +58,9 @@ type Item struct {
 	Container *Container
 }
 
-// Loss has the counts of the events that have lost something since the last one, and
-// what programs missed: those of these events, and those that functions share, of which
-// calls were missed since.
+// Loss has the counts of the events that have lost something since the last Loss, and
+// what was missed by the programs of these events, and by programs that functions share, if
+// they have missed calls since.
 type Loss struct {
 	Time   time.Duration // CLOCK_MONOTONIC
 	Counts []runtime.Counts

@@ -119,8 +119,8 @@ func (f *Reader) entry() (kind, []byte, error) {
 }
 
 // Next returns the next item, also after blocks that cannot be read. After the last one it
-// returns io.EOF, or an error that says what is missing: [ErrNoEnd], a [*DamageError], or that something
-// follows the end.
+// returns io.EOF, or an error that says what is missing: [ErrNoEnd], a [*DamageError], or
+// that something follows the end.
 func (f *Reader) Next() (Item, error) {
 	for {
 		if f.ended {

@@ -64,8 +64,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestNames verifies that the symbols in a recording say the same as all symbols, of
-// each address that a record has, wherever it is.
+// TestNames verifies that the symbols in a recording name each address in a record as all
+// symbols do, wherever in the record it is.
 func TestNames(t *testing.T) {
 	const lines = `ffffffff81000000 T _stext
 ffffffff81000000 T first

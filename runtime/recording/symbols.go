@@ -30,7 +30,7 @@ func newNames(finder kallsyms.Finder, arch string) *names {
 }
 
 // in adds the symbols at the addresses in data. The two highest bytes of all of them
-// are set.
+// are 0xff.
 func (n *names) in(data []byte) {
 	if n == nil {
 		return
@@ -64,8 +64,8 @@ func (n *names) at(addr uint64) {
 	}
 }
 
-// add adds a symbol, and a mark where it ends. That of one without a known size is in
-// no module, so that a reader does not know the size either.
+// add adds a symbol, and a mark where it ends. If its size is not known, the mark is in a
+// module of its own, so that a reader does not know the size either.
 func (n *names) add(s kallsyms.Symbol) {
 	key := s
 	key.Type = 0
@@ -152,8 +152,8 @@ func (s *symbols) add(lines []byte) error {
 	return err
 }
 
-// At returns the symbol that contains an address, and the offset in it. In other parts
-// than its own an earlier one may seem to reach so far: the nearest is meant.
+// At returns the symbol that contains an address, and the offset in it. In a part that does
+// not have this symbol, an earlier one may seem to reach as far: the nearest is right.
 func (s *symbols) At(addr uint64) (found kallsyms.Symbol, offset uint64, ok bool) {
 	for _, p := range s.parts {
 		if other, off, there := p.table.At(addr); there && (!ok || off < offset) {

@@ -39,9 +39,8 @@ func (p *part) raw() ([]byte, error) {
 	return p.builder.Marshal(nil, &btf.MarshalOptions{Order: order})
 }
 
-// copy copies a type. If it is not to be whole, a record or an enumeration keeps its
-// name alone, and so does a typedef, as nothing else of what a pointer points to is
-// shown.
+// copy copies a type. If it is not to be whole, a structure, union, enumeration or typedef
+// keeps its name alone, as nothing else of what a pointer points to is shown.
 func (p *part) copy(t btf.Type, whole bool) btf.Type {
 	memory := p.named
 	if whole {

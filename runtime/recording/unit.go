@@ -264,7 +264,7 @@ func (d *description) probe(p *compiler.Probe) {
 	})
 }
 
-// needValue is the number of a value that there is.
+// needValue is the number of a value, which must not be nil.
 func (d *description) needValue(v **compiler.Value) {
 	if d.ofValue(v); *v == nil {
 		d.fail()
@@ -292,7 +292,7 @@ func (d *description) line(p *compiler.Probe) {
 	p.Trace = t
 }
 
-// hint are the names of the pointers that [compiler.Probe.StringConds] returns.
+// hint is the list of the names that [compiler.Probe.StringConds] returns.
 func (d *description) hint(p *compiler.Probe) {
 	names := []string{}
 	if !d.reading {
@@ -306,7 +306,7 @@ func (d *description) hint(p *compiler.Probe) {
 	}
 }
 
-// chains are the levels of each stack of calls.
+// chains are the levels of each chain.
 func (d *description) chains() {
 	var all [][]*compiler.Probe
 	for _, p := range d.probes {

@@ -19,8 +19,8 @@ var order = binary.LittleEndian
 // block is the number of bytes after which a block is written.
 const block = 256 << 10
 
-// mostEntry is the largest size of an entry in bytes that is written. A block of it is
-// not too large, even if it cannot be compressed.
+// mostEntry is the largest size of an entry in bytes that is written. A block with such an
+// entry is not too large, even if it cannot be compressed.
 const mostEntry = mostBlock - 1<<20
 
 // Writer writes a recording. It keeps what is to be written until a block is full, or
@@ -161,8 +161,8 @@ func (r *Writer) Continue() error {
 	return r.Flush()
 }
 
-// Again separates the objects of iterators from the same ones, which follow as they
-// are later.
+// Again separates the objects of iterators from those that follow, when the iterators have
+// been read again.
 func (r *Writer) Again() error { return r.entry(againEntry, &codec{}) }
 
 func (r *Writer) entry(k kind, c *codec) error {

@@ -58,7 +58,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactNames verifies that in a stack, a call is indented further than its
+// TestCompactNames verifies that in a chain, a call is indented further than its
 // caller; that a tracepoint is named as in a spec; and that the name of a thread may
 // be anything.
 func TestCompactNames(t *testing.T) {

@@ -26,7 +26,7 @@ var (
 	bytes4   = &btf.Array{Type: &btf.Int{Name: "u8", Size: 1}, Nelems: 4}
 )
 
-// pointerTo returns a followed pointer.
+// pointerTo returns a value that is read through a pointer.
 func pointerTo(name string, to btf.Type) *compiler.Value {
 	v := &compiler.Value{Name: name, Type: &btf.Pointer{Target: to}, Pointee: to}
 	if to == charType {
@@ -52,7 +52,7 @@ var (
 	commItem = builtin("$comm", &btf.Array{Type: charType, Nelems: 16}, compiler.Comm)
 )
 
-// diffs returns values that are compared: numbers, records, one of them cut, and what
+// diffs returns values that are compared: numbers, structures, one of them cut, and what
 // could not be read, or does not differ.
 func diffs() (values []runtime.Value) {
 	number := &compiler.Scalar{Size: 4, Signed: true}

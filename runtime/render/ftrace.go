@@ -176,7 +176,7 @@ func (p *ftracePrinter) Table(t *runtime.Table) error {
 	return err
 }
 
-// moment returns the time in a comment, which is that of events.
+// moment returns a time for a comment: the time of day, or seconds of CLOCK_MONOTONIC.
 func (p *ftracePrinter) moment(at time.Duration) string {
 	if p.look.Time == Wall {
 		return string(appendClock(nil, p.wallTime(at)))
@@ -195,7 +195,7 @@ func (p *ftracePrinter) Loss(l Loss) {
 // End adds what was lost as comments.
 func (p *ftracePrinter) End(s Summary) { p.losses("end", s) }
 
-// losses adds a comment for each kind of event of which something was lost.
+// losses adds a comment for each event type of which something was lost.
 func (p *ftracePrinter) losses(when string, s Summary) {
 	for i := range s.Probes {
 		n := &s.Probes[i]

@@ -159,7 +159,7 @@ func TestHeaders(t *testing.T) {
 	require.Equal(t, classic+ftraceHeader, headers(&compiler.Unit{Events: []*compiler.EventType{line, call}}))
 }
 
-// TestFtraceAllocates verifies that the second event of a kind allocates nothing,
+// TestFtraceAllocates verifies that the second event of a type allocates nothing,
 // unless it names a symbol.
 func TestFtraceAllocates(t *testing.T) {
 	ev := eventOf(t, "p:e f n=$arg1:u64 x=$arg2:x32 s=+0($arg3):string a=+0($arg4):u8[3] c=$arg5:char $comm",

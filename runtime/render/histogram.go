@@ -41,8 +41,8 @@ func histogram(a *compiler.Aggregate, buckets []runtime.Bucket, width int) (line
 	return lines
 }
 
-// boundsText returns the bounds of a bucket. The sides of a bracket belong to it, those
-// of a parenthesis do not.
+// boundsText returns the bounds of a bucket. A bound at a bracket belongs to it, one at a
+// parenthesis does not.
 func boundsText(a *compiler.Aggregate, b runtime.Bucket) string {
 	one := runtime.NewInt(1)
 	text := func(n runtime.Int) string { return boundText(a, n) }

@@ -39,8 +39,8 @@ func newJSON(o Options, unit *compiler.Unit) *jsonPrinter {
 	return p
 }
 
-// collect returns a function that leaves pointers without names, which readers of the
-// addresses would not expect there, and adds them to the names of the event.
+// collect returns a function that gives pointers no names, which readers of the addresses
+// would not expect there, but adds the names to those of the event.
 func (p *jsonPrinter) collect(named func(uint64) (string, uint64, bool)) func(uint64) (string, uint64, bool) {
 	return func(addr uint64) (string, uint64, bool) {
 		name, offset, ok := named(addr)
@@ -94,7 +94,7 @@ func (p *jsonPrinter) Event(ev *runtime.Event) error {
 	return nil
 }
 
-// iterated prints an object of an iterator.
+// iterated prints the row of an object of an iterator.
 func (p *jsonPrinter) iterated(ev *runtime.Event, s *jsonShape) error {
 	p.text = strconv.AppendInt(append(p.text, `{"type":"row","time":`...), ev.Time.Nanoseconds(), 10)
 	p.wall(ev.Time)

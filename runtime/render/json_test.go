@@ -91,7 +91,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestJSONNames covers the caller in a stack, modules and tracepoints; names may be
+// TestJSONNames covers the caller in a chain, modules and tracepoints; names may be
 // anything.
 func TestJSONNames(t *testing.T) {
 	ev := newEvent(compiler.ReturnEvent)

@@ -22,7 +22,7 @@ func (p *jsonPrinter) origin() jsonSystem {
 	return jsonSystem{btfdump.JSONString(p.system.Host), btfdump.JSONString(p.system.Boot), p.noted.Nanoseconds()}
 }
 
-// clockLine is printed when the clock of the day has been set, a second was inserted, or
+// clockLine is printed when the time of day has been set, a leap second was inserted, or
 // the machine has slept.
 type clockLine struct {
 	Type     string `json:"type"`
@@ -30,7 +30,7 @@ type clockLine struct {
 }
 
 // steady is by how much the offset of the clocks may differ from the one that was
-// printed: what interrupts between reading both can do is less.
+// printed: interrupts between reading the two clocks make less of a difference.
 const steady = 10 * time.Millisecond
 
 // clock prints the clocks again if they no longer are as they were printed, which it
@@ -45,7 +45,7 @@ func (p *jsonPrinter) clock() {
 		return
 	}
 	if again := p.look.wall(); (again - now).Abs() > steady {
-		return // ksnoop did not run between reading both
+		return // ksnoop did not run for a while between reading the two clocks
 	}
 	p.noted, p.offset = now, now
 	p.text = AppendJSON(p.text, clockLine{"clock", p.noted.Nanoseconds()})

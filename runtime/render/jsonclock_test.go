@@ -11,8 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// testSystem is the system of the events of tests, and testClock has its clock of the
-// day.
+// testSystem is the system of the events of tests, and testClock has its time of day.
 var (
 	testSystem = &runtime.System{Kernel: "6.12.0\x1b", Host: "box\x1b", Boot: "cafe"}
 	testClock  = Look{wall: func() time.Duration { return time.Unix(1795388222, 1).Sub(time.Unix(0, 0)) }}

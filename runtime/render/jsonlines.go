@@ -35,7 +35,7 @@ type (
 	}
 )
 
-// jsonProbe is a kind of event, with its items or with its counts.
+// jsonProbe is an event type, with its items or with its counts.
 type jsonProbe struct {
 	Func   btfdump.JSONString `json:"func"`
 	Module btfdump.JSONString `json:"module,omitempty"`

@@ -86,14 +86,14 @@ func (p *jsonPrinter) stack(data []byte) {
 	p.text = append(p.text, ']')
 }
 
-// jsonShape holds what the events of one kind share.
+// jsonShape holds what the events of one type share.
 type jsonShape struct {
 	head  string // from after the thread's name up to before the call
 	begin string // of a span, up to the time of its beginning
 	items []jsonItem
 }
 
-// jsonItem is the position of an item in an event. The return value and the
+// jsonItem is the place of an item in the JSON of an event. The return value and the
 // duration are members of their own, next to the arguments.
 type jsonItem struct {
 	name   string // as in the spec; unique in the event
@@ -172,7 +172,7 @@ func besideArgs(v *compiler.Value) string {
 	return ""
 }
 
-// quoteJSON appends text as a JSON string. It is not inlined: it has 27 callers.
+// quoteJSON appends text as a JSON string. It is not inlined, as it has many callers.
 //
 //go:noinline
 func quoteJSON(dst []byte, text string) []byte { return btfdump.AppendJSONString(dst, []byte(text)) }

@@ -82,8 +82,8 @@ func (o *Options) names() names { return names{o.Symbols, o.Containers} }
 // Formats are the formats of everything that is shown, the default first.
 var Formats = []string{"text", "compact", "json"}
 
-// TraceFormats are the formats of calls and objects, but not of what is watched or
-// followed: also the lines of the kernel's trace file.
+// TraceFormats are Formats and the lines of the kernel's trace file, which calls and objects
+// can be shown as, but not what is watched or followed.
 var TraceFormats = append(Formats[:3:3], "ftrace")
 
 // New returns a printer for the events of a unit. It already holds the headings, or

@@ -29,7 +29,7 @@ func TestNewOutput(t *testing.T) {
 	}
 }
 
-// commonEvents returns an event of one number, and one of a record of 100 members.
+// commonEvents returns an event of one number, and one of a structure of 100 members.
 func commonEvents() map[string]*runtime.Event {
 	large := &btf.Struct{Name: "large", Size: 800}
 	for i := range 100 {
@@ -52,7 +52,7 @@ func printing(tb testing.TB, format string, ev *runtime.Event) func() {
 	}
 }
 
-// TestOutputAllocates verifies that the second event of a kind allocates nothing.
+// TestOutputAllocates verifies that the second event of a type allocates nothing.
 func TestOutputAllocates(t *testing.T) {
 	for name, ev := range commonEvents() {
 		for _, format := range Formats {

@@ -47,7 +47,7 @@ func (p *PointerNames) Set(f kallsyms.Finder) {
 	p.finder.Store(&f)
 }
 
-// Wait makes the first value that has such an address wait for the symbols.
+// Wait makes the first value that has an address of the kernel wait for the symbols.
 func (p *PointerNames) Wait() { p.wait = true }
 
 // start begins to open the finder of symbols.
@@ -93,7 +93,7 @@ var firstKernelAddress = map[string]uint64{"amd64": 0xffffffff80000000, "arm64":
 // hashFactor spreads addresses (2^64 divided by the golden ratio).
 const hashFactor = 0x9e3779b97f4a7c15
 
-// load opens what finds symbols. A table puts its addresses in order.
+// load opens what finds symbols. A table sorts its addresses at the first lookup.
 func (p *PointerNames) load() {
 	finder, err := p.open()
 	if err != nil {

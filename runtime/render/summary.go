@@ -30,7 +30,7 @@ type Counts struct {
 	Open     *uint64 `json:"open,omitempty"`
 }
 
-// ProbeSummary holds what was counted for one kind of event.
+// ProbeSummary holds what was counted for one event type.
 type ProbeSummary struct {
 	ProbeName
 	Counts
@@ -39,14 +39,14 @@ type ProbeSummary struct {
 // Loss reports that a probe has lost something since the last report, with all
 // counts so far, or what functions that share programs have missed so far.
 type Loss struct {
-	Time time.Duration // CLOCK_MONOTONIC, as of events
+	Time time.Duration // CLOCK_MONOTONIC
 	ProbeSummary
 	Shared []SharedMissed // in place of a ProbeSummary, or nil
 }
 
 // Summary holds the counts of a run.
 type Summary struct {
-	Probes []ProbeSummary // one for each kind of event
+	Probes []ProbeSummary // one for each event type
 	Shared []SharedMissed
 }
 
@@ -137,18 +137,18 @@ func sum(known *uint64, n uint64) *uint64 {
 	return &n
 }
 
-// ProbeName identifies a kind of event.
+// ProbeName identifies an event type.
 type ProbeName struct {
 	Func   string
 	Module string // "" for vmlinux
-	Kind   string // entry, return or call
+	Kind   string // entry, return, call, begin, span, row or write
 	Attach string // attach kinds, entry first, joined by +
 	// Group and Event are set for a kprobe_events line.
 	Group, Event string
 }
 
-// newProbeName names an event. attached are the attach kinds of its probe, of which
-// it takes those of the programs that write the event.
+// newProbeName names an event type. attached are the attach kinds of its probe, of which
+// it takes those of the programs that write its records.
 func newProbeName(ev *compiler.EventType, attached []string) ProbeName {
 	switch last := len(attached) - 1; {
 	case last < 1:
@@ -182,7 +182,7 @@ func AttachKinds(unit *compiler.Unit) map[*compiler.Probe][]string {
 	return kinds
 }
 
-// Text returns a table with a row for each kind of event, at most width columns
+// Text returns a table with a row for each event type, at most width columns
 // wide. A count that is not kept is "-".
 func (s Summary) Text(width int) string {
 	head := []string{"FUNCTION", "KIND", "ATTACH", "HITS", "FILTERED", "MATCHED", "DELIVERED", "LOST", "MISSED", "NO ROOM", "UNREADABLE", "UNPAIRED"}

@@ -53,8 +53,8 @@ func (s *Symbols) at(addr uint64) string {
 	return place(symbol, offset)
 }
 
-// codeReach is how much of a BPF program, or of what the kernel generates for probes,
-// values are taken to point to. The table does not tell where that ends, and what
+// codeReach is how many bytes of a BPF program, or of what the kernel generates for probes,
+// values are taken to point to. The table does not tell where such code ends, and what
 // follows its pages may be a stack.
 const codeReach = 4096
 

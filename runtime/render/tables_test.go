@@ -306,7 +306,7 @@ func TestTableJSON(t *testing.T) {
 	require.Contains(t, text, `"lhist":[{"from":-4611686018427387904,"to":-1,"count":4}`)
 }
 
-// Both points of a span may have values of one name.
+// TestTableJSONNames verifies that both points of a span may have values of one name.
 func TestTableJSONNames(t *testing.T) {
 	cpu := number("cpu", longType)
 	again := *cpu

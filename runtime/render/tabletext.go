@@ -134,7 +134,7 @@ func breakName(name string) (pieces []string) {
 	return pieces
 }
 
-// cutCell returns a text that is at most so wide; a cut one ends in three dots.
+// cutCell returns a text of at most width characters; a cut one ends in three dots.
 func cutCell(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

@@ -25,7 +25,7 @@ type printer struct {
 	names
 	headers string
 	tables  *tablePrinter
-	lined   *ftracePrinter // of what takes a line in this format, too
+	lined   *ftracePrinter // prints what takes a single line in this format, too
 }
 
 // newPrinter returns a printer of a unit's events as text.
@@ -108,7 +108,7 @@ func (p *printer) Event(ev *runtime.Event) error {
 	return nil
 }
 
-// depth returns the indentation of a function's name: in a stack, a call is
+// depth returns the indentation of a function's name: in a chain, a call is
 // indented further than its caller.
 func depth(ev *runtime.Event) int {
 	if ev.Probe.Chain == nil {

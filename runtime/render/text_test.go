@@ -143,7 +143,7 @@ func TestHiddenSymbols(t *testing.T) {
 	require.Equal(t, []string{"addresses are shown without names: " + kallsyms.ErrHidden.Error()}, said)
 }
 
-// TestNames verifies that a tracepoint is named as in a spec, and that in a stack
+// TestNames verifies that a tracepoint is named as in a spec, and that in a chain
 // deeper calls are indented further.
 func TestNames(t *testing.T) {
 	p := newPrinter(Options{Values: btfdump.Options{}}, &compiler.Unit{})

@@ -45,8 +45,8 @@ func TestStackOfBeginning(t *testing.T) {
 	}
 }
 
-// TestStackBefore verifies that the stack at an object's line before is that of the
-// process of then.
+// TestStackBefore verifies that the earlier stack in an object's line is that of the
+// process at that time.
 func TestStackBefore(t *testing.T) {
 	for _, format := range Formats {
 		stack := *ustack

@@ -26,7 +26,7 @@ func (r *Reading) changed() bool {
 	return v.Fault != was.Fault || v.Addr != was.Addr || v.Cut != was.Cut || !bytes.Equal(v.Data, was.Data)
 }
 
-// parts returns what differs inside of a record or an array, or false if the value
+// parts returns what differs inside of a structure or an array, or false if the value
 // changes as a whole.
 func (r *Reading) parts() ([]btfdump.Change, bool) {
 	v := &r.Value
@@ -81,7 +81,7 @@ func NewValues(o Options) (Values, error) {
 type textValues struct {
 	*compactPrinter
 	whole forms
-	typed bool // with types, and a record on many lines
+	typed bool // with types, and a structure on many lines
 }
 
 // Value prints a value with its name, or a line for each part that has changed.
@@ -203,7 +203,7 @@ func (p *jsonValues) Value(r *Reading) error {
 	return nil
 }
 
-// changes prints the differences to the value before, if there is one.
+// changes prints the differences from the value before, if there is one.
 func (p *jsonValues) changes(r *Reading) error {
 	if r.Before == nil {
 		return nil

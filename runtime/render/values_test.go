@@ -22,7 +22,7 @@ var (
 	}}
 )
 
-// Readings of values in each format: the first, and what has changed since.
+// TestValues covers readings of values in each format: the first, and what has changed since.
 func TestValues(t *testing.T) {
 	number := &compiler.Value{Name: "@n", Type: valueInt, Scalar: &compiler.Scalar{Size: 4, Signed: true}}
 	record := &compiler.Value{Name: "@s", Type: valueRecord}

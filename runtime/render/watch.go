@@ -21,8 +21,8 @@ func onlyWrites(unit *compiler.Unit) bool {
 	return len(unit.Events) > 0
 }
 
-// written returns the values of a write by what they are of. After is nil where it is
-// not known.
+// written returns the values of a write by their meaning. after is nil where it is not
+// known.
 func written(ev *runtime.Event) (before, after, at, stack *runtime.Value) {
 	w := ev.Probe.Watch
 	for i := range ev.Values {

@@ -8,7 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// leastWrapped is the number of columns behind an indentation in which text is wrapped.
+// leastWrapped is the least number of columns behind an indentation for wrapped text.
 const leastWrapped = 20
 
 // Wrap breaks a line at blanks where it is longer than width, and indents the rest,
@@ -176,7 +176,7 @@ var wideRunes = [...][2]rune{
 }
 
 // columnsOf returns the number of columns that a text takes on a terminal. It is not
-// inlined: it has a dozen callers.
+// inlined, as it has several callers.
 //
 //go:noinline
 func columnsOf(text string) (n int) {

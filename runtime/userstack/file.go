@@ -146,8 +146,8 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openInode opens a regular file that has the number of a mapped one. Devices do not
-// compare: overlayfs and btrfs show others.
+// openInode opens a regular file that has the inode number of a mapped one. Devices cannot
+// be compared: overlayfs and btrfs show different ones.
 func openInode(path string, inode uint64) (*os.File, error) {
 	f, err := openRegular(path)
 	if err != nil {

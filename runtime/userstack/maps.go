@@ -49,9 +49,9 @@ func (s *snapshot) at(addr uint64) *mapping {
 // mostProcesses bounds the processes whose mappings are remembered.
 const mostProcesses = 256
 
-// mapped returns what is mapped in a process. What it was at an earlier time is
-// only used for stacks before that time: since then, other files may have been
-// mapped at their addresses.
+// mapped returns what is mapped in a process. A snapshot is only used for stacks from
+// before it was taken: since then, other files may have been mapped at the same
+// addresses.
 func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	known := s.maps[pid]
 	if known != nil && known.taken >= when {

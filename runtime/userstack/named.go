@@ -10,7 +10,7 @@ type Key struct {
 }
 
 // Named remembers how frames were named. The zero value remembers none. A Stacks with
-// a Named takes the names from there: of a process that is on another machine.
+// a Named takes names from there, such as those of processes on another machine.
 type Named struct{ frames known.Names[Key, Frame] }
 
 // Add remembers a frame, and reports whether that is new.

@@ -13,7 +13,7 @@ import (
 
 // symbols are the functions of a file.
 type symbols struct {
-	names []byte // each with a NUL
+	names []byte // each ends with a NUL
 	all   []symbol
 }
 
@@ -45,7 +45,7 @@ const mostBytes = 256 << 20
 
 // parse reads the build ID and the functions of an ELF file: those of the symbol
 // table, or of Go's table, or else those that it exports. Anybody may have made the
-// file. What is wrong with it leaves something out.
+// file: what is wrong in it is left out.
 func parse(from io.ReaderAt) *file {
 	f := &file{}
 	e, err := elf.NewFile(from)

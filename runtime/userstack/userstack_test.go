@@ -115,8 +115,8 @@ const buildIDText = "0123456789abcdefghij"
 
 var functions = []elf.Symbol{function("outer", 0x401100, 0x40), function("inner", 0x401140, 0x20), function("last", 0x401200, 0)}
 
-// Frames have the function, in whichever table it is; without one they have the
-// file and the offset, and without a file the build ID or the address.
+// TestFrames verifies that frames have the function, in whichever table it is; without one
+// they have the file and the offset, and without a file the build ID or the address.
 func TestFrames(t *testing.T) {
 	const maps = "00400000-00401000 r--p 00000000 08:01 77 /bin/x\n00401000-00402000 r-xp 00001000 08:01 %d /bin/x\n" +
 		"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 \n7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0                  [vdso]\n"
@@ -193,8 +193,8 @@ func TestLongNames(t *testing.T) {
 	require.Less(t, named.frames.Len(), 100, "the others are forgotten")
 }
 
-// A process that has gone is known by the build IDs of others; an address in it
-// means nothing any more.
+// TestGone verifies that the files of a process that has gone are known by the build IDs of
+// others, while an address in it means nothing any more.
 func TestGone(t *testing.T) {
 	proc := process(t, 7, "")
 	path := proc + "/7/root/bin/x"
@@ -209,8 +209,8 @@ func TestGone(t *testing.T) {
 	require.Equal(t, want[1], stacks.Frames(8, gone, later)[1])
 }
 
-// A process that goes while its files are read leaves nothing wrong behind: we may have
-// its file, or a later process has.
+// TestGoing verifies that a process that goes while its files are read leaves nothing wrong
+// behind: we may have its file, or a later process has.
 func TestGoing(t *testing.T) {
 	path := t.TempDir() + "/x"
 	image{buildIDText, elf.SHT_SYMTAB, functions}.write(t, path)
@@ -225,8 +225,8 @@ func TestGoing(t *testing.T) {
 	require.Equal(t, "inner", stacks.Frames(8, raw("", 0x501150), later)[0].Symbol)
 }
 
-// What was mapped earlier is not used for a later stack, as a file may have been
-// replaced.
+// TestSnapshots verifies that what was mapped earlier is not used for a later stack, as a
+// file may have been replaced.
 func TestSnapshots(t *testing.T) {
 	proc := process(t, 7, "00001000-00002000 r-xp 00000000 00:00 0 [vdso]\n")
 	stacks := New(proc)
@@ -237,8 +237,8 @@ func TestSnapshots(t *testing.T) {
 	require.Equal(t, "", stacks.Frames(7, raw("", 0x1000), later)[0].File)
 }
 
-// Something that is not a file is not opened, and what is wrong with a file leaves
-// something out.
+// TestHostileFiles verifies that something that is not a file is not opened, and that any
+// damage to a file causes no panic.
 func TestHostileFiles(t *testing.T) {
 	proc := process(t, 7, "")
 	image{buildIDText, elf.SHT_SYMTAB, functions}.write(t, proc+"/whole")
@@ -260,7 +260,7 @@ func TestHostileFiles(t *testing.T) {
 	require.ErrorContains(t, err, "not a file")
 }
 
-// The functions of this test are in Go's own table.
+// TestOwnStack verifies that the functions of this test are found in Go's own table.
 func TestOwnStack(t *testing.T) {
 	pc, _, _, _ := runtime.Caller(0)
 	frame := New("/proc").Frames(uint32(os.Getpid()), raw("", int(pc)), later)[0]
