@@ -3,6 +3,7 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -34,8 +35,8 @@ func (e *TraceError) Unwrap() error { return e.Err }
 // that does not fit the target, with a [*spec.Error] in it if the spec is to blame, or it
 // is about all traces together. If all fit but functions of some cannot be attached, as
 // with the kind that [Wishes] asks for, All returns the plan of the others. The error then
-// joins a [*TraceError] for each of these, with a [*KindError] or a [*spec.Error] in it. If
-// no function of the globs can be traced, there is one error for all.
+// joins a [*TraceError] for each of these, with a [*KindError] or a [*spec.Error] in it, and
+// for each glob none of whose functions can be attached.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error
@@ -76,6 +77,8 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 		functions[p.Func.Symbol] = c
 	}
 	decided := plan.Probes[:0]
+	var globs []*spec.Trace // of which functions are left out
+	reasons := map[*spec.Trace]map[string]int{}
 	for _, p := range plan.Probes {
 		counts := functions[p.Func.Symbol]
 		counts.functions = len(functions)
@@ -83,27 +86,36 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 		case err == nil:
 			decided = append(decided, p)
 			noteMixedSigns(plan, p)
+		case p.Follow != nil && p.OfGlob:
+			plan.Unfollowed = append(plan.Unfollowed, err.Error())
 		case p.OfGlob:
-			leaveOut(plan, p, err)
+			if reasons[p.Asked] == nil {
+				globs = append(globs, p.Asked)
+				reasons[p.Asked] = map[string]int{}
+			}
+			reasons[p.Asked][reasonOf(err)]++
 		default:
 			errs = append(errs, &TraceError{p.Asked, p.Trace.Locate(err)})
 		}
 	}
 	plan.Probes = decided
-	if len(decided) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("none of the functions can be traced: %s", commonest(plan.LeftOut)))
+	for _, t := range globs {
+		errs = append(errs, leaveOut(plan, t, reasons[t]))
 	}
 	return plan, errors.Join(errs...)
 }
 
-// leaveOut counts a function that a glob matches but that cannot be traced. A function
-// that gets followed objects is listed instead.
-func leaveOut(plan *compiler.Plan, p *compiler.Probe, err error) {
-	if p.Follow != nil {
-		plan.Unfollowed = append(plan.Unfollowed, err.Error())
-		return
+// leaveOut counts the functions of a glob that cannot be attached, or returns an error if
+// these are all that the glob has in the plan.
+func leaveOut(plan *compiler.Plan, t *spec.Trace, reasons map[string]int) error {
+	if !slices.ContainsFunc(plan.Probes, func(p *compiler.Probe) bool { return p.Asked == t }) {
+		err := spec.Errorf(t.Text, t.Func.At, "none of the functions that fit '%s' can be traced", t.Func.Name).WithHint("%s", commonest(reasons))
+		return &TraceError{t, t.Locate(err)}
 	}
-	plan.LeftOut[reasonOf(err)]++
+	for reason, n := range reasons {
+		plan.LeftOut[reason] += n
+	}
+	return nil
 }
 
 // reasonOf returns what is wrong with one of many functions, without its name.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -24,7 +23,7 @@ func histogram(a *compiler.Aggregate, buckets []runtime.Bucket, width int) (line
 	bounds := make([]string, len(buckets))
 	for i, b := range buckets {
 		bounds[i] = boundsText(a, b)
-		most, wide = max(most, b.Count), max(wide, utf8.RuneCountInString(bounds[i]))
+		most, wide = max(most, b.Count), max(wide, columnsOf(bounds[i]))
 	}
 	digits := len(strconv.FormatUint(most, 10))
 	bar := mostBar
@@ -36,7 +35,7 @@ func histogram(a *compiler.Aggregate, buckets []runtime.Bucket, width int) (line
 		if n == 0 && b.Count > 0 {
 			n = 1 // what there is must be seen
 		}
-		lines = append(lines, fmt.Sprintf("%-*s %*d |%-*s|", wide, bounds[i], digits, b.Count, bar, strings.Repeat("@", n)))
+		lines = append(lines, fmt.Sprintf("%s %*d |%-*s|", aligned(bounds[i], wide, false), digits, b.Count, bar, strings.Repeat("@", n)))
 	}
 	return lines
 }

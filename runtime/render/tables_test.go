@@ -253,6 +253,24 @@ func TestTableWidth(t *testing.T) {
 	require.Contains(t, shown(t, Options{}, table), `  ext4_file_read_iter  "path/path/path/path/path/path/path/path/path/path/path/path/"  "cat"     1200`)
 }
 
+// TestTableWide verifies that keys of wide characters fit into their columns, cut or not.
+func TestTableWide(t *testing.T) {
+	name := plain("name", &btf.Array{Type: charType, Nelems: 96})
+	name.Format = "string"
+	for long := range 32 {
+		table := countTable()
+		table.Key = []*compiler.Value{name}
+		for i := range table.Rows {
+			table.Rows[i].Key = []runtime.Value{{Value: name, Data: []byte(strings.Repeat("x", i) + strings.Repeat("字", long))}}
+		}
+		for width := 50; width < 64; width++ {
+			for line := range strings.Lines(shown(t, Options{Look: Look{Width: width}}, table)) {
+				require.LessOrEqual(t, columnsOf(strings.TrimSuffix(line, "\n")), width, line)
+			}
+		}
+	}
+}
+
 // TestBreakName verifies where the name of an aggregate can be broken.
 func TestBreakName(t *testing.T) {
 	for name, want := range map[string][]string{

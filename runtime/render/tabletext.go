@@ -134,11 +134,16 @@ func breakName(name string) (pieces []string) {
 	return pieces
 }
 
-// cutCell returns a text of at most width characters; a cut one ends in three dots.
+// cutCell returns a text of at most width columns; a cut one ends in three dots.
 func cutCell(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width {
+	if columnsOf(text) <= width {
 		return text
 	}
-	return string(runes[:width-3]) + "..."
+	left := width - 3
+	for i, r := range text {
+		if left -= columnsOfRune(r); left < 0 {
+			return text[:i] + "..."
+		}
+	}
+	return text
 }

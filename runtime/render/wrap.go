@@ -19,7 +19,7 @@ func Wrap(line string, width, indent int) string {
 		indent = min(indent, width/4)
 	}
 	var text strings.Builder
-	for width > 0 && utf8.RuneCountInString(line) > width {
+	for width > 0 && columnsOf(line) > width {
 		at := breakPlace(line, width, indent)
 		if at < 0 {
 			break
@@ -44,7 +44,7 @@ func breakPlace(line string, width, indent int) int {
 			at = i
 		}
 		begun = begun || r != ' ' && column >= indent
-		column++
+		column += columnsOfRune(r)
 	}
 	return at
 }
@@ -54,7 +54,7 @@ func breakPlace(line string, width, indent int) int {
 // members; a piece that does not fit by itself is left whole.
 func wrapValues(text []byte, from, width int) []byte {
 	const least = 20 // less is not worth the indentation
-	if width < least || utf8.RuneCount(text[from:]) <= width {
+	if width < least || columnsOfBytes(text[from:]) <= width {
 		return text
 	}
 	rest := bytes.Clone(text[from:])
@@ -62,7 +62,7 @@ func wrapValues(text []byte, from, width int) []byte {
 	indent, column := width/4, 0
 	for len(rest) > 0 {
 		piece := rest[:pieceEnd(rest)]
-		if column+utf8.RuneCount(bytes.TrimRight(piece, " ")) > width && column > indent {
+		if column+columnsOfBytes(bytes.TrimRight(piece, " ")) > width && column > indent {
 			text = append(bytes.TrimRight(text, " "), '\n')
 			for range indent {
 				text = append(text, ' ')
@@ -70,7 +70,7 @@ func wrapValues(text []byte, from, width int) []byte {
 			column = indent
 		}
 		text = append(text, piece...)
-		column += utf8.RuneCount(piece)
+		column += columnsOfBytes(piece)
 		rest = rest[len(piece):]
 	}
 	return text
@@ -181,15 +181,29 @@ var wideRunes = [...][2]rune{
 //go:noinline
 func columnsOf(text string) (n int) {
 	for _, r := range text {
-		n++
-		if r < wideRunes[0][0] {
-			continue
-		}
+		n += columnsOfRune(r)
+	}
+	return n
+}
+
+// columnsOfBytes does the same for bytes.
+func columnsOfBytes(text []byte) (n int) {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		n += columnsOfRune(r)
+		text = text[size:]
+	}
+	return n
+}
+
+// columnsOfRune returns the number of columns that a character takes.
+func columnsOfRune(r rune) int {
+	if r >= wideRunes[0][0] {
 		for _, wide := range wideRunes {
 			if wide[0] <= r && r <= wide[1] {
-				n++
+				return 2
 			}
 		}
 	}
-	return n
+	return 1
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,6 +25,7 @@ func TestWrapValues(t *testing.T) {
 		{24, "-> f(x=1, y=/* it is NULL, or so */, z=2)", "-> f(x=1,\n      y=/* it is NULL, or so */,\n      z=2)"},
 		{20, "vfs_read $comm=\"sshd\" count()=12", "vfs_read\n     $comm=\"sshd\"\n     count()=12"},
 		{20, "héé(a=\"héllo\", bb=1)", "héé(a=\"héllo\", bb=1)"},
+		{20, "-> f(a=\"字字字字\", b=1)", "-> f(a=\"字字字字\",\n     b=1)"},
 		{24, "-> f(open=\"without an end, b=2", "-> f(open=\"without an end, b=2"},
 	} {
 		require.Equal(t, "before\n"+tc.want, string(wrapValues([]byte("before\n"+tc.line), 7, tc.width)), "%d: %s", tc.width, tc.line)
@@ -45,11 +45,11 @@ func FuzzWrapValues(f *testing.F) {
 		require.Equal(t, bare(line), bare(got))
 		for part := range strings.Lines(got) {
 			part = strings.TrimRight(part, "\n ")
-			if utf8.RuneCountInString(part) > int(width) {
+			if columnsOf(part) > int(width) {
 				last := strings.TrimLeft(part, " ")
-				begin := utf8.RuneCountInString(part) - utf8.RuneCountInString(last)
+				begin := columnsOf(part) - columnsOf(last)
 				for end := pieceEnd([]byte(last)); end < len(last); end = pieceEnd([]byte(last)) {
-					begin += utf8.RuneCountInString(last[:end])
+					begin += columnsOf(last[:end])
 					last = last[end:]
 				}
 				require.LessOrEqual(t, begin, int(width)/4, "%q of %q", part, got)
