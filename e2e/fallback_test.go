@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"testing"
 	"time"
 
@@ -51,6 +53,7 @@ func testFallback(t *testing.T, k *kernel) {
 			require.Zero(t, r.Counts.Lost(), "%+v", r.Counts)
 		})
 	}
+	t.Run("watched", func(t *testing.T) { testFallbackWatched(t, k) })
 	t.Run("asked for", func(t *testing.T) {
 		r := k.traceReads(t, runtime.Options{Wishes: resolve.Wishes{Attach: compiler.Fentry}}, caller, read+")")
 		require.Empty(t, r.Notes)
@@ -58,6 +61,33 @@ func testFallback(t *testing.T, k *kernel) {
 		require.EqualError(t, r.Untraced[0], "attach fentry to vfs_read: other programs have taken all the room for fentry and fexit there, which is for 38")
 		require.Len(t, r.Counts.Events, 2)
 	})
+}
+
+// testFallbackWatched checks that objects are found and watched by what has been loaded
+// again with kprobes.
+func testFallbackWatched(t *testing.T, k *kernel) {
+	tr, err := k.watch(t, fmt.Sprintf("vfs_read(file->f_pos) if count == 4321 && $pid == %d", os.Getpid()))
+	require.NoError(t, err)
+	require.Len(t, tr.Notes(), 1)
+	require.Contains(t, tr.Notes()[0], "traced by kprobe: vfs_read, as the kernel has refused fentry")
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.Read(make([]byte, 4321))
+	require.ErrorIs(t, err, io.EOF)
+	var ev runtime.Event
+	require.NoError(t, tr.Read(&ev))
+	require.NotNil(t, ev.Probe.Find)
+	changed, err := tr.WatchObject(&ev)
+	require.NoError(t, err)
+	require.Empty(t, changed)
+	begun, live, err := tr.Objects()
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{begun, live})
+	_, err = f.Seek(7, io.SeekStart)
+	require.NoError(t, err)
+	require.NoError(t, tr.Read(&ev))
+	require.EqualValues(t, 7, valueOf(&ev, ev.Probe.Watch.New))
 }
 
 // refusedSide returns the kind that is attached first.

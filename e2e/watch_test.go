@@ -67,11 +67,15 @@ func (k *kernel) watchObjects(t *testing.T, objects int, ring uint32, texts ...s
 func (k *kernel) watchTraces(t *testing.T, objects int, ring uint32, traces ...*spec.Trace) (*tracer, error) {
 	plan, err := resolve.All(traces, k.target(), resolve.Wishes{Objects: objects})
 	require.NoError(t, err)
-	unit, err := codegen.Compile(plan.Probes, compiler.Options{CountCalls: true, RingBytes: ring})
+	compile := func() (*compiler.Unit, error) {
+		return codegen.Compile(plan.Probes, compiler.Options{CountCalls: true, RingBytes: ring})
+	}
+	unit, err := compile()
 	require.NoError(t, err)
 	session, err := runtime.Load(unit, k.Kernel)
 	require.NoError(t, err, "%+v", refusal(err))
 	t.Cleanup(func() { session.Close() })
+	session.Recompile = compile
 	_, err = session.Attach()
 	return &tracer{session}, err
 }

@@ -315,7 +315,7 @@ func (s *Session) reload(unit *compiler.Unit) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unit, s.coll, s.ring, s.counters = next.unit, next.coll, next.ring, next.counters
+	s.unit, s.coll, s.ring, s.counters, s.watched, s.objects = next.unit, next.coll, next.ring, next.counters, next.watched, next.objects
 	s.delivered, s.unread, s.notes, s.refused = next.delivered, next.unread, next.notes, next.refused
 	s.closed, s.frozen, s.limited = false, false, nil
 	s.closing.Store(false)

@@ -101,21 +101,35 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 	if s.ring, err = openRing(s.coll.Maps[compiler.EventsMap]); err != nil {
 		return nil, err
 	}
-	s.counters, err = mapCounters(s.coll.Maps[compiler.CountersMap])
-	if err != nil {
-		return nil, errors.Join(err, s.ring.close())
-	}
-	if m := s.coll.Maps[compiler.WatchedMap]; m != nil {
-		if s.watched, err = mapCounters(m); err != nil {
-			return nil, errors.Join(err, s.ring.close(), s.counters.unmap())
-		}
-	}
-	if m := s.coll.Maps[compiler.ObjectsMap]; m != nil {
-		if s.objects, err = mapCounters(m); err != nil {
-			return nil, errors.Join(err, s.counters.unmap(), s.ring.close())
-		}
+	if err = s.mapAll(); err != nil {
+		return nil, errors.Join(err, s.ring.close(), s.unmapAll())
 	}
 	return s, nil
+}
+
+// mapAll maps what is shared with the programs.
+func (s *Session) mapAll() (err error) {
+	for _, m := range []struct {
+		name string
+		to   **counterMemory
+	}{{compiler.CountersMap, &s.counters}, {compiler.WatchedMap, &s.watched}, {compiler.ObjectsMap, &s.objects}} {
+		if of := s.coll.Maps[m.name]; of != nil {
+			if *m.to, err = mapCounters(of); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Session) unmapAll() error {
+	var errs []error
+	for _, m := range []*counterMemory{s.counters, s.watched, s.objects} {
+		if m != nil {
+			errs = append(errs, m.unmap())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // notLoaded returns an error that explains why a unit could not be loaded.
@@ -171,13 +185,7 @@ func (s *Session) free() error {
 		errs = append(errs, l.Close())
 	}
 	s.companions = nil
-	errs = append(errs, s.endReading(), s.rows.close(), s.counters.unmap())
-	if s.watched != nil {
-		errs = append(errs, s.watched.unmap())
-	}
-	if s.objects != nil {
-		errs = append(errs, s.objects.unmap())
-	}
+	errs = append(errs, s.endReading(), s.rows.close(), s.unmapAll())
 	for _, p := range s.readers {
 		errs = append(errs, p.Close())
 	}
