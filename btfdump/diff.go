@@ -15,7 +15,8 @@ type Change struct {
 	// of the record around it. Bytes that belong to no member are "(padding at 12)"; they
 	// are compared only in a record without other differences.
 	Member string
-	// Type is the type of a number, a pointer, an enum or an array of characters.
+	// Type is the type of a number, a pointer, an enum or an array of characters, or
+	// for padding an array of bytes.
 	Type          btf.Type
 	Before, After []byte // bytes of Type; those of a bitfield are extended to it
 }

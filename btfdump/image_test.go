@@ -17,7 +17,7 @@ type image struct {
 
 func newImage(size int) *image { return &image{make([]byte, size), make([]byte, size)} }
 
-// spot is the place of a value in bits. Width is 0 unless it is a bitfield.
+// spot is the place of a value in bits. width is 0 unless it is a bitfield.
 type spot struct{ off, width int }
 
 func (p spot) add(bytes int) spot { return spot{off: p.off + 8*bytes} }

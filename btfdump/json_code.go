@@ -125,7 +125,7 @@ func (p *jsonCompiler) unused(name string, object uint32) string {
 	}
 }
 
-// escapeName escapes a name that clean returned for use in a JSON string.
+// escapeName escapes a name that Plain returned for use in a JSON string.
 func escapeName(name string) string {
 	if strings.ContainsAny(name, `"\`) {
 		return string(appendJSONName(nil, name))

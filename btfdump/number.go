@@ -33,7 +33,8 @@ func (p *printer) endLine(dst []byte) []byte {
 func (o *op) isNumber() bool { return (o.kind == kindInt || o.kind == kindPointer) && o.size <= 8 }
 
 // numberLine prints a member that is a number, none of whose bytes is missing. Most
-// members are, and so a record takes half the time that it would with [printer.item].
+// members are numbers, and a record takes half the time that it would with
+// [printer.item].
 func (p *printer) numberLine(o *op, at int, before string) {
 	v := loadLittle(p.data[at : at+int(o.size)])
 	width := 8 * uint(o.size)

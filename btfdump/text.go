@@ -14,7 +14,7 @@ type printer struct {
 }
 
 // item prints one value with its label, and reports whether it printed anything.
-// At is the offset of the value in the data.
+// at is the offset of the value in the data.
 func (p *printer) item(o *op, at, depth int, inArray bool, index int) bool {
 	if depth > 0 && p.missing(o, at) {
 		p.markLine(depth)

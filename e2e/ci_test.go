@@ -43,8 +43,8 @@ func readCI(t *testing.T) []ciPart {
 	return job.Strategy.Matrix.Include
 }
 
-// TestCI checks that the jobs of CI are together make test and make test-kernels: that each
-// test of a machine is run by one job.
+// TestCI checks that the jobs of CI together run what make test and make test-kernels run,
+// and each test of a machine in one job only.
 func TestCI(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	require.NoError(t, err)

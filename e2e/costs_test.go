@@ -78,7 +78,7 @@ type cost struct {
 	attach compiler.Kind
 	empty  []compiler.Kind // kinds of the programs that do nothing, to compare with
 	spec   string
-	stack  []string // specs of a stack of calls, instead of spec
+	stack  []string // specs of a chain, instead of spec
 	among  int      // other functions that are traced, too
 	// factor bounds the instructions as a multiple of those of the empty
 	// programs in the same run. over bounds the difference. 0 means no bound.

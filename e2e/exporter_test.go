@@ -281,8 +281,8 @@ func (e *runningExporter) scrape() exported {
 // exported maps the series of a scrape, written as a{b="c"}, to their values.
 type exported map[string]float64
 
-// value returns the value of the only series of a name with labels, written a=b. It is
-// -1 if there is none, and no number if there are several.
+// value returns the value of the only series of a name with labels, written a=b. It
+// returns -1 if there is none, and NaN if there are several.
 func (m exported) value(name string, labels ...string) float64 {
 	found := -1.0
 	for series, v := range m {

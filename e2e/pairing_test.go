@@ -175,8 +175,8 @@ func value(ev *runtime.Event, name string) *runtime.Value {
 	panic("no item " + name)
 }
 
-// changed returns a member that is not smaller than a word before and after the call,
-// or 1 twice if it is not among those that differ.
+// changed returns the values of a member before and after the call, or 1 twice if it is
+// not among those that differ. The member has at least 8 bytes.
 func changed(ev *runtime.Event, name, member string) (before, after uint64) {
 	v := value(ev, name)
 	if v.Was.Fault != compiler.NoFault || v.Fault != compiler.NoFault {

@@ -17,7 +17,7 @@ import (
 )
 
 // The upper bounds for the process of ksnoop record: instructions for each event of a
-// flood, and what part that is of what trace takes to print them.
+// flood, and their share of what trace takes to print them.
 const (
 	mostRecorded   = 1500
 	recordedOfText = 0.21 // a fifth is wanted, and 0.19 to 0.20 measured

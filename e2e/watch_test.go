@@ -214,8 +214,9 @@ func testWatchFull(t *testing.T, k *kernel) {
 	require.NoError(t, tr.Close())
 }
 
-// testWatchUnseen checks that writes are reported that a breakpoint does not see, as
-// they go through another mapping, or for which no program runs, as bpf(2) makes them.
+// testWatchUnseen checks that writes are reported although the breakpoint does not see
+// them, as they go through another mapping, or no program runs for them, as bpf(2)
+// makes them.
 func testWatchUnseen(t *testing.T, k *kernel) {
 	if k.target().Arch.BreaksBefore {
 		t.Skip("what follows a write is not known")
@@ -275,7 +276,8 @@ func receiveNothing(t *testing.T, fd int) {
 	require.ErrorIs(t, err, unix.EAGAIN)
 }
 
-// bufferOf returns the spec to watch of a socket the bytes that wait to be received.
+// bufferOf returns the spec for a watch on the number of bytes that wait in a socket to
+// be received.
 func bufferOf() string {
 	return fmt.Sprintf("udp_recvmsg(sk->sk_backlog.rmem_alloc.counter) if $pid == %d", os.Getpid())
 }

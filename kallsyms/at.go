@@ -61,8 +61,8 @@ func (x *addrIndex) fill(t *Table) {
 	})
 }
 
-// last returns the first symbol in the order of the file at the last address of sorted
-// where one is. It returns none if only an EndMark is there.
+// last finds the last address in sorted that has a symbol. Of the symbols there it
+// returns the first one in the order of the file, or none if only an EndMark is there.
 func (t *Table) last(sorted []uint32) (found Symbol, ok bool) {
 	at := uint64(0)
 	for _, i := range slices.Backward(sorted) {

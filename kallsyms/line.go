@@ -2,8 +2,8 @@ package kallsyms
 
 import "strings"
 
-// splitLine returns the size of the first line of text with its newline, which
-// only the last line may lack.
+// splitLine returns the size of the first line of text with its newline, or 0 if it has
+// none. If all is true, no more text follows, and the last line needs no newline.
 func splitLine(text string, all bool) int {
 	end := strings.IndexByte(text, '\n')
 	if end < 0 && all {

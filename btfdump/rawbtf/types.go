@@ -217,8 +217,8 @@ func (t *Types) Taking(name string) (funcs []btf.TypeID) {
 	return funcs
 }
 
-// takes reports whether a prototype has such a parameter. It keeps in known, by the type
-// of a parameter, whether that is such a pointer.
+// takes reports whether a prototype has a parameter that points to a struct with this
+// name. It keeps the answer for each type of a parameter in known.
 func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) bool {
 	raw, _ := t.at(proto)
 	if raw == nil || kindOf(raw) != FuncProto {

@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// cold are packages in which nothing is inlined, as they need no speed: 0.3 MB.
+// cold are packages in which nothing is inlined, as they need no speed. This saves 0.3 MB.
 var cold = []string{
 	"fmt", "errors", "regexp/...", "encoding/json", "github.com/urfave/cli/v2",
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/suite/...",
@@ -33,7 +33,7 @@ func build(arch, version, output string) error {
 	if err := copyModule(); err != nil {
 		return err
 	}
-	// Functions begin at every fourth byte, not at every 32nd: 0.13 MB.
+	// Functions are aligned to 4 bytes, not to 32. This saves 0.13 MB.
 	args := []string{"build", "-modfile=" + modFile, "-buildvcs=false", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w -funcalign=4 -X main.version=" + version}
 	for _, name := range cold {
 		args = append(args, "-gcflags="+name+"=-l")

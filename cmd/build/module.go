@@ -20,7 +20,8 @@ const (
 // copyModule writes modFile. It is go.mod, but with a copy of package cli in which
 // HelpPrinterCustom has no default. ksnoop sets HelpPrinterCustom, so that it does the
 // same with both. But the default prints by text/template, which finds methods by their
-// names, and the linker would keep every exported method of the program: 1.3 MB.
+// names, and the linker would keep every exported method of the program, which would
+// take 1.3 MB.
 func copyModule() error {
 	source, err := download()
 	if err != nil {

@@ -43,7 +43,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// say prints an error, each of those that it joins in lines of its own.
+// say prints an error, or each of the errors that it joins on a line of its own.
 func say(w io.Writer, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {

@@ -49,7 +49,7 @@ func giveUp(all bool) (*privileges, error) {
 	return p, p.set(false)
 }
 
-// set puts what was kept in force, or nothing.
+// set puts the kept capabilities in force, or none.
 func (p *privileges) set(force bool) error {
 	data := p.kept
 	if force {

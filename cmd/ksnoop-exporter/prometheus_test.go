@@ -44,7 +44,7 @@ func TestPrometheus(t *testing.T) {
 	p.await(`count(ALERTS{alertname="KsnoopNotCounting",metric="absent",alertstate="firing"})`, 1)
 	p.await(`absent(ALERTS{alertname="KsnoopCallsLost"})`, 1)
 
-	p.kill() // its scrapes are missing, and no calls
+	p.kill() // its scrapes are missing, but no calls are
 	call(t, "exp-a=24")
 	p.start()
 	p.await(`ksnoop_t_calls_total{comm="exp-a"}`, 1024)
@@ -63,7 +63,7 @@ func TestPrometheus(t *testing.T) {
 	p.await(`ksnoop_t_calls_total{comm="exp-a"}`, 50)
 	p.await(`resets(ksnoop_t_calls_total{comm="exp-a"}[10m])`, 1)
 	p.await(`max_over_time(ksnoop_t_calls_total{comm="exp-a"}[10m]) + ksnoop_t_calls_total{comm="exp-a"}`, 1074)
-	p.await(`changes(process_start_time_seconds[10m])`, 1) // which says that some may be
+	p.await(`changes(process_start_time_seconds[10m])`, 1) // which says that calls may be lost
 }
 
 // freeAddress returns an address at which nothing listens.

@@ -79,7 +79,7 @@ func runApp(args []string, e *environment) error {
 
 // words returns a command line as package cli reads it: the options of every command
 // before the name of one, its own before the operands. So mistakes in the former are
-// found first, and the others are printed in the format for errors.
+// found first, and other mistakes are printed in the format of --errors.
 func (e *environment) words(app *cli.App, args []string) []string {
 	e.args, e.line = args, &getopt.Line{Operands: args}
 	if len(args) == 0 || args[0] != completeWord {
@@ -94,7 +94,7 @@ func (e *environment) words(app *cli.App, args []string) []string {
 	}
 	every, own := divide(e.line.Options, app.Flags)
 	version, help := isOn(every, "version"), isOn(every, "help")
-	if version || c.Name == "help" && len(e.operands) > 0 { // --help changes nothing of it
+	if version || c.Name == "help" && len(e.operands) > 0 { // --help makes no difference to it
 		help, every = false, slices.DeleteFunc(every, func(o getopt.Given) bool { return o.Name == "help" })
 	}
 	words := append([]string{app.Name}, respelled(every, app.Flags)...)
@@ -132,9 +132,9 @@ func isOn(options []getopt.Given, name string) (on bool) {
 	return on
 }
 
-// respelled returns options as package cli reads them. For one that the command does not
-// have, and for one without its value, it is a word that package cli refuses: it would take
-// --p for -p, and the next word for a value.
+// respelled returns options as package cli reads them. An option that the command does not
+// have, or that lacks its value, becomes a word that package cli refuses: otherwise it
+// would take --p for -p, and the next word for the value.
 func respelled(options []getopt.Given, flags []cli.Flag) (words []string) {
 	for _, o := range options {
 		word := "---"
@@ -188,8 +188,8 @@ func takesValue(f cli.Flag) bool {
 	return ok && documented.TakesValue()
 }
 
-// flagOf returns the flag of a command for an option, or nil. A letter is that of the
-// command's own option: -n is not the same in all.
+// flagOf returns the flag of a command for an option, or nil. A letter is looked up in
+// the command alone: -n is not the same option in all commands.
 func flagOf(flags []cli.Flag, o getopt.Given) (named cli.Flag) {
 	letter := strings.TrimPrefix(o.Spelled, "-")
 	for _, f := range flags {

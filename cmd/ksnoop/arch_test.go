@@ -9,7 +9,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 )
 
-// ptRegs returns struct pt_regs with a member at an offset.
+// ptRegs returns struct pt_regs with a member at an offset in bytes.
 func ptRegs(member string, offset btf.Bits) *btf.Struct {
 	long := &btf.Int{Name: "long unsigned int", Size: 8}
 	return &btf.Struct{Name: "pt_regs", Size: 336, Members: []btf.Member{{Name: member, Type: long, Offset: 8 * offset}}}

@@ -28,9 +28,10 @@ const (
 // join returns the options of several groups.
 func join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
-// The flags of package cli, which would format each one's help, and run a regular
-// expression whenever it asks for their names: a thousand times for a command line. They
-// are defined by their long names alone, as words has replaced the short ones.
+// onOff and valued take the place of the flags of package cli. Those format the help of
+// each flag, and run a regular expression whenever their names are asked for: a thousand
+// times for a command line. Only the long names are defined, as words has replaced the
+// short ones.
 type (
 	onOff struct {
 		*cli.BoolFlag
@@ -64,13 +65,13 @@ func (f valued) Apply(set *flag.FlagSet) error {
 	return nil
 }
 
-// value is the value of an option. Each one of a command line is parsed, also if another
-// one follows.
+// value is the value of an option. Each value on a command line is parsed, even if
+// another one follows.
 type value struct {
 	parse   func(text string) error // nil accepts any
 	text    string                  // the last one, or the default
 	repeats bool                    // whether all count, and not the last alone
-	none    error                   // for an option without a value, or nil for the error that others have
+	none    error                   // what to say if the value is missing, or nil for the usual sentence
 	wrong   error                   // what parse returned: package flag passes on its text alone
 }
 
@@ -202,8 +203,8 @@ func in(category string, flags ...cli.Flag) []cli.Flag {
 	return flags
 }
 
-// hidden hides options from the help that a command accepts and ignores, as the
-// classic ksnoop did, and returns them.
+// hidden leaves options out of the help, and returns them: those that a command accepts
+// and ignores, as the classic ksnoop did.
 func hidden(flags []cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		switch f := f.(type) {
@@ -295,8 +296,8 @@ func listingFlag(format *string) []cli.Flag {
 	return []cli.Flag{choiceFlag("output o", "print `FORMAT`: text, or json for an object on each line", format, listing.Formats)}
 }
 
-// timeFlags returns the options for when a run ends, and for who is told that it has
-// begun.
+// timeFlags returns the options for when a run ends, and for how others learn that it
+// has begun.
 func timeFlags(b *run.Bounds, r *run.ReadyOptions) []cli.Flag {
 	return in(ending,
 		parsedFlag("for", "end after `DURATION`, such as 500ms, 2m or 10 (seconds)", &b.Duration, run.ParseTime),

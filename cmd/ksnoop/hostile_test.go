@@ -180,8 +180,8 @@ func TestHostileTypes(t *testing.T) {
 	}
 }
 
-// evilName shows that a name in the types may hold anything: escapes, line ends,
-// incomplete characters.
+// evilName has what a name in the types may hold: escapes, line ends, incomplete
+// characters.
 const evilName = "evil\x1b[2J\n\rx\x9b31m\u009b\u202e\xff"
 
 // TestHostileNames verifies that names of types are printed without control

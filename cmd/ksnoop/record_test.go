@@ -94,14 +94,15 @@ func unitOf(f testing.TB, w resolve.Wishes, specs ...string) *compiler.Unit {
 	return unitIf(f, nil, w, specs...)
 }
 
-// unitIf does, for specs of which each has the condition of an option like --comm.
+// unitIf compiles specs as unitOf does, each with the condition of an option like
+// --comm.
 func unitIf(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) *compiler.Unit {
 	unit, err := tryUnit(f, cond, w, specs...)
 	require.NoError(f, err)
 	return unit
 }
 
-// tryUnit does, for specs that may be wrong.
+// tryUnit compiles specs that may be wrong as unitIf does.
 func tryUnit(f testing.TB, cond spec.Cond, w resolve.Wishes, specs ...string) (*compiler.Unit, error) {
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(f)))
 	require.NoError(f, err)

@@ -151,8 +151,8 @@ func randomRecord(unit *compiler.Unit, event int, rnd *rand.Rand, at time.Durati
 	return rec
 }
 
-// framesIn returns names of some frames of the processes' stacks in a record. It makes
-// them frames that there can be.
+// framesIn puts possible frames into the stacks of processes in a record, and returns names
+// of some of them.
 func framesIn(t testing.TB, unit *compiler.Unit, rec []byte, rnd *rand.Rand) (all []recording.Item) {
 	ev := unit.Events[binary.LittleEndian.Uint32(rec)]
 	for i, v := range ev.Items {
@@ -176,7 +176,8 @@ func framesIn(t testing.TB, unit *compiler.Unit, rec []byte, rnd *rand.Rand) (al
 	return all
 }
 
-// containersIn makes the cgroups in a record some of a few, and returns their containers.
+// containersIn changes the cgroups in a record to some of a few, and returns their
+// containers.
 func containersIn(unit *compiler.Unit, rec []byte) (all []recording.Item) {
 	ev := unit.Events[binary.LittleEndian.Uint32(rec)]
 	for i, v := range ev.Items {

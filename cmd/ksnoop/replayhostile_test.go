@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blockHeader is the number of bytes before what is stored of a block.
+// blockHeader is the number of bytes before the stored content of a block.
 const blockHeader = 24
 
 // blockStarts returns the offsets of the blocks of a recording.
@@ -47,7 +47,7 @@ func (c blockContent) clone() blockContent {
 }
 
 // contentsOf returns the contents of the blocks of a recording, and joined makes a
-// recording of such, as docs/recording.md says.
+// recording of such contents, as docs/recording.md says.
 func contentsOf(t testing.TB, file []byte) (all []blockContent) {
 	for _, at := range blockStarts(file) {
 		head, stored := file[at:][:blockHeader], file[at+blockHeader:]
@@ -120,8 +120,8 @@ func replayed(t testing.TB, content []byte) error {
 	}
 }
 
-// TestTruncatedRecordings verifies that recordings that end anywhere are read without
-// an accident.
+// TestTruncatedRecordings verifies that recordings that end anywhere are read without a
+// crash.
 func TestTruncatedRecordings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	rounds := 1000
@@ -147,7 +147,7 @@ var mutants = flag.Int("mutants", 5000, "recordings with a changed byte or some 
 const mostAllocated = 512 << 20
 
 // TestMutatedRecordings verifies that recordings of which anything was changed are read
-// and printed without an accident and in bounded memory, by the package and by the commands.
+// and printed without a crash and in bounded memory, by the package and by the commands.
 func TestMutatedRecordings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	runs := traceRuns(t)
@@ -288,8 +288,7 @@ func mutate(content []byte, rnd *rand.Rand) {
 	}
 }
 
-// FuzzReplay verifies that blocks of any content are read and printed without an
-// accident.
+// FuzzReplay verifies that blocks of any content are read and printed without a crash.
 func FuzzReplay(f *testing.F) {
 	for _, run := range traceRuns(f) {
 		run.shorten()

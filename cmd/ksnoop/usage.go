@@ -70,8 +70,8 @@ func withoutValue(c *cli.Command, f valued) error {
 	return noValue(c.HelpName, f.Name)
 }
 
-// noValue returns the error for an option without its value. command has the words of
-// the command line that explain the option with --help.
+// noValue returns the error for an option without its value. command is the command
+// line that explains the option if --help follows it.
 func noValue(command, option string) error {
 	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
 }
@@ -107,8 +107,8 @@ func longOptions(flags []cli.Flag) iter.Seq[string] {
 	return slices.Values(names)
 }
 
-// unknownCommand returns the error for options that trace does not have after a
-// word that is nearly the name of another command, or nil if it is not.
+// unknownCommand returns an error if name, which was given with options that trace does
+// not have, is nearly the name of another command, or nil.
 func unknownCommand(app *cli.App, name string) error {
 	if near := cli.SuggestCommand(app.VisibleCommands(), name); near != "" {
 		return exit.Usagef("there is no command %s: did you mean '%s'?", name, near)

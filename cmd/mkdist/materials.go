@@ -38,8 +38,8 @@ func (d *dist) materials(program, arch string) error {
 	return nil
 }
 
-// nameModule names the module of which cmd/build has made a copy in a bill of materials,
-// which names the directory of the copy, and adds what differs.
+// nameModule corrects a bill of materials, which names the directory of the copy that
+// cmd/build has made of a module: it names the module instead, and adds what differs.
 func (d *dist) nameModule(file string, m *debug.Module) error {
 	patch, err := os.ReadFile(filepath.Join(d.source, m.Replace.Path+".patch"))
 	if err != nil {

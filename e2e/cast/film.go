@@ -9,7 +9,7 @@ import (
 
 const (
 	step    = 100 * time.Millisecond  // how often the picture changes at most
-	longest = 1500 * time.Millisecond // how long it stands still at most, but at its end
+	longest = 1500 * time.Millisecond // how long it stands still at most, except at its end
 	last    = 4 * time.Second         // how long the end is shown
 )
 

@@ -20,7 +20,7 @@ const (
 
 // sheet is the style sheet of all pictures. The colours are those of a dark terminal,
 // which can be read on light pages and on dark ones. Without animations the end is shown.
-// Some browsers do not know xml:space, and others not white-space.
+// Some browsers do not know xml:space, and others do not know white-space.
 const sheet = `text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;fill:#d5dbe3;white-space:pre}` +
 	`.b{font-weight:bold;fill:#fff}.c{fill:#6cc7e6}.g{fill:#7fca7c}.r{fill:#ff8a80}.o{opacity:0}` +
 	`@media(prefers-reduced-motion){g{animation:none!important}}`

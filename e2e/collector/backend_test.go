@@ -25,7 +25,7 @@ type record struct {
 	time       time.Time
 	resource   map[string]any
 	attributes map[string]any
-	times      int // that it has arrived
+	times      int // how often it has arrived
 }
 
 // backend takes records by OTLP as a server of logs does, and keeps one of those with the

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// collectorEnv makes the test binary be the collector, so that it is linked once.
+// collectorEnv makes the test binary run as the collector, so that it is linked only once.
 const collectorEnv = "KSNOOP_TEST_COLLECTOR"
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,8 @@ import (
 
 var costLines = flag.Int("lines", 20_000, "lines of TestCollectorCost")
 
-// A lineOfCost is as those of `ksnoop -o json --time wall` with three values of a tracepoint.
+// lineOfCost is like the lines of `ksnoop -o json --time wall` for a tracepoint with three
+// values.
 const lineOfCost = `{"type":"event","time":%d,"cpu":1,"pid":%d,"tid":%[2]d,"comm":"worker%d","func":"tp:sys_enter","kind":"entry",` +
 	`"args":{"id":%d,"regs->di":%d,"regs->si":4096},"wall":"2026-11-27T22:%02d:%02d.%09dZ"}` + "\n"
 
@@ -48,7 +49,7 @@ func TestCollectorCost(t *testing.T) {
 
 const lineOfFirst = `{"type":"clock","wall":"2026-11-27T21:00:00.000000000Z"}` + "\n"
 
-// seconds is the CPU time of the collector until now.
+// seconds returns the CPU time of the collector until now.
 func (c *collector) seconds() float64 {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
 	require.NoError(c.t, err)

@@ -2,8 +2,8 @@
 
 // Command commands holds the programs that scripts, pages and tests run in the
 // guest, in one binary: as, confine, jq, traffic and tty, and what stands in for ksnoop,
-// as package replaying says. Its file name selects the program. The test binary could do this as well, but it takes a tenth of a
-// second to start in the guest, because of its size.
+// as package replaying says. Its file name selects the program. The test binary could do this as
+// well, but because of its size it takes a tenth of a second to start in the guest.
 package main
 
 import (

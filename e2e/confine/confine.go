@@ -33,7 +33,7 @@ type restrictions struct {
 	empty   []string // files that become empty
 	memlock uint64
 	drop    []uintptr // capabilities that root loses
-	only    []uintptr // capabilities that root keeps; nil: all
+	only    []uintptr // capabilities that root keeps, or nil for all
 	user    int
 	keep    []uintptr // capabilities that the user keeps
 	no      string    // system call that fails

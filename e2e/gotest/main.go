@@ -7,8 +7,8 @@
 //
 // ARGS are those of go test. While it runs, gotest prints the output of failed
 // builds, and a line for each package that has ended and each test that has run a
-// machine. What the tests print is in files, one for each package that failed and one for each test: in DIR, or in a
-// temporary directory that is removed if all pass.
+// machine. What the tests print is in files, one for each package that failed and one
+// for each test: in DIR, or in a temporary directory that is removed if all pass.
 //
 // In a log of a test or of one that it is a subtest of, four lines are special:
 //

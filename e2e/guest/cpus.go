@@ -16,7 +16,8 @@ import (
 // Before Linux 6.5, the CPU that starts another one on x86 schedules threads until that
 // one has come up. QEMU before 8.1, where it counts the instructions of several CPUs in
 // one thread, lets that CPU alone run up to the next timer, and then again: the other
-// one never gets its turn. So there is something to schedule, which pauses. Then it does.
+// one never gets its turn. So a thread here pauses again and again: that gives the other
+// CPU its turn.
 func startCPUs() error {
 	paths, err := filepath.Glob("/sys/devices/system/cpu/cpu*/online")
 	if err != nil {

@@ -28,8 +28,8 @@ const Dir = "/replaying"
 const differs = 97
 
 // Main runs ksnoop with the arguments of this process, and ends with its status. It
-// records what traces and may write files, and has a pipe as its output, which a script
-// reads to the end.
+// records ksnoop if that traces, may write files, and has a pipe as its output, which a
+// script reads to the end.
 func Main() {
 	args := os.Args[1:]
 	var out unix.Stat_t

@@ -139,8 +139,7 @@ func stat(o *options) error {
 }
 
 // taskWork drops the last reference to a file, for which the kernel calls
-// task_work_add. A mapping holds that reference, because close does not use
-// task work since 6.6.
+// task_work_add. A mapping holds that reference, because since 6.6 close uses no task work.
 func taskWork(o *options) error {
 	self, err := os.Executable()
 	if err != nil {

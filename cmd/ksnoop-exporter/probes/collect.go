@@ -59,8 +59,8 @@ type column struct {
 	sum     int  // of a histogram: the index of the sum of its values
 }
 
-// columns returns the aggregates of a table that are served: not the sums that only
-// belong to a histogram, and not an average or a sum that a histogram has, too.
+// columns returns the aggregates of a table that are served: not the sum or the average
+// of a value that also has a histogram, which includes the sum.
 func (p *Probe) columns(t *runtime.Table) (all []column) {
 	written := 0
 	for _, a := range p.metric.Path[0].AnyOf {

@@ -11,8 +11,8 @@ import (
 
 // lower returns the trace by which a metric is counted. Sums and histograms become
 // aggregates: their tables can be read while calls are counted, without making the
-// kernel miss any. A histogram gets the sum of its values beside it, which
-// Prometheus wants to have of each.
+// kernel miss any. A histogram gets the sum of its values beside it, which Prometheus
+// wants with each histogram.
 func lower(kind suite.MetricKind, t *spec.Trace) (*spec.Trace, error) {
 	switch {
 	case kind == suite.Calls:

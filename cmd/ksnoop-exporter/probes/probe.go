@@ -149,8 +149,8 @@ func (p *Probe) attach(k *runtime.Kernel, o *Options) error {
 	return nil
 }
 
-// unset is in place of the time of day, which no row has: whenever that is set, the printer would
-// have a line for it before the next row.
+// unset takes the place of the clock for the time of day, which rows do not show. With the real
+// one, the printer would write a line before the next row whenever that clock is set.
 func unset() time.Duration { return 0 }
 
 // Close detaches the probe.

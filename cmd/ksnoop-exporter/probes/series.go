@@ -16,7 +16,7 @@ import (
 // for which there was no series left.
 const Overflow = "(other)"
 
-// series gives rows of a table to label sets. A row stays with its label set for
+// series assigns the rows of a table to label sets. A row stays with its label set for
 // ever, so that counters never decrease.
 type series struct {
 	limit  int
@@ -41,7 +41,7 @@ type cell struct {
 	buckets []runtime.Bucket
 }
 
-// totals returns what the rows of a table have, by label set.
+// totals adds up the rows of a table by label set.
 func (s *series) totals(t *runtime.Table, out render.Printer) ([]*total, error) {
 	if err := s.admit(t, out); err != nil {
 		return nil, err

@@ -215,12 +215,11 @@ func withHints(msg string, hints []string) string {
 	return fmt.Sprintf("%s (%s)", msg, text)
 }
 
-// mostRenamed is the largest number of functions to name that a missing one may be
-// now.
+// mostRenamed is the largest number of functions to suggest in place of a missing one.
 const mostRenamed = 3
 
-// renamedHints returns functions that a missing one may be now: those whose names
-// are similar or contain its name, as in __NAME or NAME_noprof, and that have the
+// renamedHints returns functions that a missing one may be called now: those whose
+// names are similar or contain its name, as in __NAME or NAME_noprof, and that have the
 // arguments of the spec.
 func renamedHints(t *spec.Trace, refused *spec.Error, types *btf.Spec) []string {
 	hints := hintLines(refused)

@@ -27,9 +27,9 @@ type subject struct {
 	unmet func(target *compiler.Target, release string) string
 }
 
-// part is a spec, or a call chain. Of its last function something may be
-// measured instead of events. Each function may have several spellings, of which the
-// first that the kernel has is used.
+// part is a spec, or a call chain. Its last function may have a measure in place of
+// events. Each function may have several spellings, of which the first that the kernel
+// has is used.
 type part struct {
 	functions [][]*spec.Trace
 	measure   compiler.Measure

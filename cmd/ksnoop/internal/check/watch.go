@@ -10,7 +10,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// namedSubject returns the subject of what another command takes, which is before it.
+// namedSubject returns the subject for an operand of another command. command, with a
+// blank at its end, precedes it in the name and the text.
 func namedSubject(command string, t *spec.Trace) *subject {
 	s := specSubjects([]*spec.Trace{t})[0]
 	s.name = command + t.Text

@@ -74,7 +74,7 @@ func (c *specWord) tracepoints(prefix string, more []string) {
 	}
 }
 
-// iteratorType is the prefix of an iterator's name in that of the function with its
+// iteratorType precedes an iterator's name in the name of the function that has its
 // parameters.
 const iteratorType = "bpf_iter_"
 

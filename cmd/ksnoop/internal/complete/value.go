@@ -20,7 +20,7 @@ type operandType struct {
 // call holds the values that a spec can use.
 type call struct {
 	types  *rawbtf.Types
-	params []rawbtf.Field // named
+	params []rawbtf.Field // without names where BTF has none
 	result btf.TypeID     // 0 for void, or a tracepoint
 }
 
@@ -141,8 +141,7 @@ func (c *call) accessor(id btf.TypeID) string {
 	return access
 }
 
-// enumerators returns those of a value's type, or of the type whose bits the value
-// holds.
+// enumerators returns those of a value's type, or nil if that is not an enum.
 func (c *call) enumerators(t operandType) []rawbtf.Field {
 	bare := c.types.Underlying(t.id)
 	if k := c.types.Kind(bare); t.stars > 0 || k != rawbtf.Enum && k != rawbtf.Enum64 {

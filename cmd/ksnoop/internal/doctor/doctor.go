@@ -41,7 +41,7 @@ type diagnosis struct {
 	checks []*finding
 	usable bool   // whether something can be traced
 	failed bool   // whether the self-test found a difference
-	reason string // why not, or what to do about it
+	reason string // why nothing can be traced, or what to do about a failure
 }
 
 // Run prints a diagnosis. If nothing can be traced, it returns an error with what is

@@ -19,8 +19,8 @@ const (
 	withFprobe      = "it takes Linux %s or later with CONFIG_FPROBE"
 )
 
-// trials are the specs that try each attach kind: items of a function, or a
-// tracepoint.
+// trials are the specs that try each attach kind. The first %s stands for a function,
+// the second for its argument.
 var trials = []struct {
 	kind, force compiler.Kind
 	spec        string

@@ -109,7 +109,7 @@ func (s *subject) opens() (all [][]string) {
 	return all
 }
 
-// results returns the values that its returns must show.
+// results returns the values that the returns of do_sys_openat2 must show.
 func (s *subject) results() (all [][]string) {
 	for _, n := range s.outcome {
 		all = append(all, []string{strconv.Itoa(n)})

@@ -137,7 +137,8 @@ func (d *diagnosis) addSystem(s *runtime.Survey) {
 	}
 }
 
-// addState adds whether something is available, or the text without and the reason.
+// addState adds whether something is available. If not, the note has the reason, and
+// without says what that leads to.
 func (d *diagnosis) addState(name, good string, err error, without string) {
 	if err == nil {
 		d.add("system", name, good, "")

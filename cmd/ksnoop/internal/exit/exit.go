@@ -53,8 +53,8 @@ func Usagef(format string, args ...any) error {
 // Misuse marks an error as a mistake on the command line.
 func Misuse(err error) error { return usageError{error: err} }
 
-// Hint returns what helps against a mistake on the command line, with which the text of
-// the error ends, or "" if nothing is known.
+// Hint returns the end of the text of an error that says how to correct the command
+// line, or "" if it has none.
 func Hint(err error) string {
 	var usage usageError
 	errors.As(err, &usage)

@@ -65,9 +65,9 @@ func Info(o *ListOptions, stdout io.Writer) error {
 	return errors.Join(append([]error{out.flush(stdout, "the prototypes")}, errs...)...)
 }
 
-// infoType prints the types that a word names, which is not a function for the reason
-// given. If it names none, the reason gets the nearest name of a type as its hint, unless
-// it has one.
+// infoType prints the types that a word names. If it names none, infoType returns reason,
+// the error about the word as a function, with the nearest name of a type as its hint,
+// unless it has a hint.
 func infoType(out *output, word string, kernel *compiler.Target, reason error) error {
 	if found, err := findTypes(word, kernel); err == nil && len(found) > 0 {
 		return printTypes(out, found)
@@ -292,8 +292,8 @@ func prototype(t *spec.Trace, target *compiler.Target) *btf.Func {
 	return nil
 }
 
-// list lists one function, or all that a glob matches, or of these the ones with
-// arguments of the types. It reports whether all of them can be traced.
+// list lists one function, or all that a glob matches. With takes, it lists only those
+// with arguments of all these types. It reports whether all of them can be traced.
 func list(out *output, t *spec.Trace, target *compiler.Target, takes []string) (fit bool, err error) {
 	all := *target
 	all.Symbols, all.Hookable = nil, nil // include functions that cannot be traced

@@ -116,7 +116,7 @@ func infoTypes(out *output, word string, kernel *compiler.Target) error {
 	return printTypes(out, found)
 }
 
-// nearestType returns the error for a word that no type is called.
+// nearestType returns the error for a word that is not the name of a type.
 func nearestType(word string, kernel *compiler.Target) error {
 	types := kernel.Kernel
 	module, name := splitModule(word)

@@ -56,7 +56,7 @@ func WarnUntraced(w io.Writer, errs []error) {
 }
 
 // DescribeRefusal prints what a report of a refusal needs: the program and the
-// verifier's complaint, which is the end of its log or with all the whole log.
+// verifier's complaint, which is the end of its log, or the whole log if all is true.
 func DescribeRefusal(w io.Writer, unit *compiler.Unit, e *runtime.VerifierError, all bool) {
 	fmt.Fprintf(w, "ksnoop: the kernel's verifier refused the program %q, which is a bug of ksnoop: please report what follows\n", e.Program)
 	if p := unit.Collection.Programs[e.Program]; p != nil {

@@ -130,7 +130,7 @@ func taking(names, takes []string, t *spec.Trace, kernel *compiler.Target) ([]st
 }
 
 // mayTake iterates over types among which are those of the functions, or tracepoints, that
-// have arguments of all the types. To decode all types takes a third of a second.
+// have arguments of all the types. Decoding all types takes a third of a second.
 func mayTake(wanted []*wantedType, types *btf.Spec, t *spec.Trace, kernel *compiler.Target) iter.Seq2[btf.Type, error] {
 	at := slices.IndexFunc(wanted, (*wantedType).isPointerToStruct)
 	if at < 0 || types != kernel.Kernel || t.Tracepoint || kernel.FuncsTaking == nil {

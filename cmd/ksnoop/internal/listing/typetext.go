@@ -10,7 +10,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// cacheLine is the size of a cache line in bytes, of nearly all CPUs.
+// cacheLine is the size of a cache line in bytes, on nearly all CPUs.
 const cacheLine = 64
 
 // A typeWriter writes a type as C, with the offsets and sizes of members before
@@ -107,7 +107,7 @@ func describe(t btf.Type, note string) string {
 	return text + note
 }
 
-// summary returns what is at the end of a record.
+// summary returns the comment at the end of a record.
 func (w *typeWriter) summary(t btf.Type, r *record, note string) string {
 	size := sizeOf(t)
 	text := plural(size, "byte")
@@ -182,7 +182,8 @@ func (w *typeWriter) values(all []enumerator, indent string) {
 	}
 }
 
-// bitsText returns a number of bits, in bytes if they are many or these are whole.
+// bitsText returns a number of bits as text: in bits if there are fewer than 32 and
+// they are not whole bytes.
 func bitsText(bits int) string {
 	switch {
 	case bits%8 == 0:

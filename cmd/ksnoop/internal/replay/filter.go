@@ -24,15 +24,15 @@ type filter struct {
 	in    render.Containers // of cgroups
 }
 
-// predicate is a predicate of the condition, and what the values of events are to it.
+// predicate is a predicate of the condition, and whether the values of events fit it.
 type predicate struct {
 	item *spec.Item
-	fits bool  // a value of an event at least
-	err  error // why it does not fit the first value of its name that it does not fit
+	fits bool  // at least one value of an event fits
+	err  error // about the first value of its name that does not fit
 }
 
-// condition decides about values in the order of those that it was bound to, of an event or,
-// if that is nil, of the key of a row. ok is false if a value could not be read.
+// condition decides about the values of an event or, if ev is nil, of the key of a row. They
+// have the order of those that it was bound to. ok is false if a value could not be read.
 type condition func(values []runtime.Value, ev *runtime.Event) (holds, ok bool)
 
 // newFilter binds a condition to events, each with records or the rows of a table.

@@ -53,8 +53,8 @@ func isRecording(name string) bool {
 	return n >= 0 || errors.Is(err, fs.ErrPermission)
 }
 
-// infoRecording prints where, when and of what a recording was made, and what is in it. It does
-// so of a damaged one, too, and returns what is wrong.
+// infoRecording prints where, when and of what a recording was made, and what is in it. Of a
+// damaged one, it prints what can be read, and returns what is wrong.
 func infoRecording(name, format string, out io.Writer) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 
 // Options selects what of a recording is shown, and how.
 type Options struct {
-	Operands []string // a file, - for standard input, and maybe a condition over recorded values, with its if
-	From, To Moment   // unless they have no text
+	Operands []string // a file, or - for standard input, and maybe a condition over recorded values, with its if
+	From, To Moment   // no limits if they have no text
 	Funcs    []string // globs of functions, or none for all
 	run.Appearance
 	Arrange render.Arrangement
@@ -185,7 +185,7 @@ func (p *player) asked() (events []*compiler.EventType) {
 // arches are the architectures by the names that Go has for them.
 var arches = map[string]*compiler.Arch{"amd64": compiler.AMD64, "arm64": compiler.ARM64}
 
-// much is the number of bytes from which on text is written.
+// much is the number of gathered bytes from which on text is written.
 const much = 64 << 10
 
 // play prints all items, and what can be read of a damaged recording.
@@ -338,8 +338,8 @@ func checkGlob(glob string) error {
 }
 
 // matches reports whether one of the globs matches the function of an event, or one of
-// both of a span, or there are none. The name of a tracepoint may be without tp:, and
-// that of an iterator without iter:.
+// the two functions of a span. It returns true if there are no globs. A glob may leave
+// out the tp: of a tracepoint and the iter: of an iterator.
 func matches(globs []string, ev *compiler.EventType) bool {
 	for _, glob := range globs {
 		for _, fn := range functions(ev) {

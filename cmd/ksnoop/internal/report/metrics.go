@@ -167,7 +167,7 @@ var (
 	labelText = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// sound returns text as valid UTF-8 with uniform line ends.
+// sound returns text as valid UTF-8, with a blank for each carriage return.
 func sound(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r", " ")
 }

@@ -19,8 +19,8 @@ import (
 // summary of a step.
 const summaryVariable = "GITHUB_STEP_SUMMARY"
 
-// Format is a format that a command has besides those of [Formats]; it is the
-// default, and can be written to stdout only. The zero value means none.
+// Format is a format that a command has besides those of [Formats]; it is the default.
+// The zero value means none.
 type Format struct {
 	Name string
 	New  func(io.Writer) Writer

@@ -74,8 +74,8 @@ type Writer interface {
 // Formats lists the formats, the default first.
 func Formats() []string { return []string{"ktap", "tap", "junit", "json", "github"} }
 
-// Streams reports whether a format is printed as results arrive; the others are
-// printed as a whole at the end.
+// Streams reports whether a file of this format is open while results arrive; a file of
+// another format is written as a whole at the end.
 func Streams(format string) bool { return format != "junit" }
 
 // New returns the writer of a format. The format github adds its table to summary,

@@ -22,7 +22,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// lines returns the lines of text, with the blanks before them, as tables have.
+// lines returns the lines of text. They keep the blanks at their beginning, which
+// tables have.
 func lines(text string) string {
 	all := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, l := range all {

@@ -15,7 +15,7 @@ import (
 )
 
 // ShownValues returns a function that parses a value of --show, a list of items, and
-// returns it after those of before.
+// returns those of before with it added.
 func ShownValues(before *[]*spec.Trace) func(option, text string) ([]*spec.Trace, error) {
 	return func(option, text string) ([]*spec.Trace, error) {
 		if strings.TrimSpace(text) == "" {
@@ -29,8 +29,8 @@ func ShownValues(before *[]*spec.Trace) func(option, text string) ([]*spec.Trace
 	}
 }
 
-// Follow shows the calls that get the objects of Specs.Follow, until they have ended, or
-// one of the reasons for which Trace ends.
+// Follow shows the calls that get the objects of Specs.Follow. It ends when these have
+// ended, or for the same reasons as Trace.
 func Follow(o *Options, s *term.Streams) error {
 	if n := len(o.Specs.Texts); n > 1 {
 		return exit.Usagef("follow takes one spec, and there are %d: options begin with a dash", n)

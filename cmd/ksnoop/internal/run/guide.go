@@ -40,7 +40,7 @@ func newGuide(stderr io.Writer, o *Options, unit *compiler.Unit, counts func() (
 }
 
 // start writes how the run ends, unless headings are left out, and prints a hint if there
-// is no event in the time patience.
+// is no event within patience.
 func (g *guide) start(patience time.Duration) {
 	if g == nil {
 		return
@@ -66,8 +66,7 @@ func (g *guide) stop() {
 	}
 }
 
-// shown returns the first event type that has events, which the beginnings of spans have
-// not.
+// shown returns the first event type that has events: beginnings of spans have none.
 func (g *guide) shown() *compiler.EventType {
 	for _, ev := range g.unit.Events {
 		if !ev.Probe.Begins() {
@@ -135,7 +134,7 @@ func (g *guide) end(sig syscall.Signal) {
 	fmt.Fprintf(g.w, "ksnoop: showed %d event%s in %s\n", n, s, took)
 }
 
-// hint returns the possible reasons why there was no event in the time patience, or "" if
+// hint returns the possible reasons why there was no event within patience, or "" if
 // there was one. Tables are not read, as that makes kprobes miss calls.
 func (g *guide) hint(patience time.Duration) string {
 	counts, err := g.counts()
@@ -178,8 +177,8 @@ func firstWord(name string) string {
 	return name
 }
 
-// filters returns the options and conditions that leave calls out, the last of several
-// after a word, or "" if there are none.
+// filters returns the options and conditions that leave calls out as a list, or "" if
+// there are none. word precedes the last one of several.
 func (g *guide) filters(word string) string {
 	has := func(is func(*compiler.Probe) bool) bool {
 		return slices.ContainsFunc(g.unit.Events, func(ev *compiler.EventType) bool { return is(ev.Probe) })

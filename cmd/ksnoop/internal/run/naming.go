@@ -40,7 +40,7 @@ func (n *naming) open(unit *compiler.Unit) {
 // begin forgets what was in another file.
 func (n *naming) begin() { n.frames, n.containers = userstack.Named{}, recording.Containers{} }
 
-// needed reports whether records have such values at all.
+// needed reports whether records have frames or cgroups at all.
 func (n *naming) needed() bool { return n.stacks != nil || n.cgroups != nil }
 
 // event writes the names of the values of an event.

@@ -29,7 +29,7 @@ type passes struct {
 }
 
 // newPasses returns the passes of a session. again is called before the rows of each
-// but the first, unless there are only those of tables.
+// but the first, unless only tables are shown.
 func newPasses(source iteration, o *TableOptions, t *tables, unit *compiler.Unit, again func() error) *passes {
 	if render.OnlyTables(unit) {
 		again = func() error { return nil }

@@ -263,8 +263,9 @@ func (r *recorder) due(t *tables) error {
 // clockStep is the least change of the time of day that makes a new clock pair.
 const clockStep = time.Millisecond
 
-// lookAtClock writes a clock pair if the time of day was set. Where ksnoop did not run
-// while it read both clocks, they differ the next time.
+// lookAtClock writes a clock pair if the time of day was set. An offset that a second
+// reading does not confirm is not used: something else ran between the readings of the
+// two clocks.
 func (r *recorder) lookAtClock() error {
 	offset := clock.WallOffset()
 	if (offset-r.clock.Offset).Abs() < clockStep || (offset-clock.WallOffset()).Abs() >= clockStep {

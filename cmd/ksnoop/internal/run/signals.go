@@ -114,7 +114,7 @@ func (s *stopper) listen() {
 
 // settle is called when the command has ended, while it still counts as running: the
 // signals of keys that were sent until then were for the command too, and must not be
-// taken for the user's first and second after it. To ignore them meanwhile would drop
+// taken for the user's first and second after it. Ignoring them meanwhile would drop
 // them, but os/signal ends the program by a signal that is ignored while a thread is at
 // the beginning of its handler.
 func (s *stopper) settle() { s.takeSent(s.keys...) }
@@ -171,8 +171,8 @@ func awaitHandlers() {
 }
 
 // hasPending reports whether a signal is yet to be taken: in SigPnd by the thread of the
-// status file, in ShdPnd by any thread. A thread that waits in the kernel for what cannot be
-// interrupted (D) is in no handler, but it may be the one that will take a signal of all.
+// status file, in ShdPnd by any thread. A thread in an uninterruptible wait (D) is in no
+// handler, but it may be the one that will take a signal of the whole process.
 func hasPending(status, field string, sig syscall.Signal) bool {
 	text, _ := os.ReadFile(status) // empty when the thread has ended
 	_, state, _ := strings.Cut(string(text), "\nState:\t")

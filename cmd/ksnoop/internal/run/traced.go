@@ -87,7 +87,7 @@ func (t *traced) processGone() bool {
 }
 
 // alone waits until no descendant runs. It returns false if t is closed before. As
-// processes may start while the kernel looks for them, there must be none twice.
+// processes may start while the kernel looks for them, it must find none twice in a row.
 func (t *traced) alone() bool {
 	if t.deserted == nil {
 		return true
@@ -124,7 +124,7 @@ const glances = 100 * time.Millisecond
 // threadGone waits until the thread has ended. It returns false if the file is
 // closed before. The first thread of a process becomes a zombie while others go on.
 // One of these takes its id when it executes a program, so that a thread is a zombie
-// for a moment and then continues: it must be one twice.
+// for a moment and then continues: it must be one at two looks in a row.
 func (t *traced) threadGone() bool {
 	var stat [64]byte
 	zombie := false

@@ -133,7 +133,6 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// TestTracedProcessOutlives
 // TestTracedProcessOutlives verifies that ksnoop can end before the process that it
 // waits for.
 func TestTracedProcessOutlives(t *testing.T) {

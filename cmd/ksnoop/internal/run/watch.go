@@ -15,8 +15,8 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// watch prints on stderr when something is lost, and when the loss grows, within
-// watchInterval, as the reader of the events may be stuck just then. The output gets the
+// watch prints on stderr when something is lost, and when the loss grows. It does not
+// wait for the reader of the events, which may be stuck just then. The output gets the
 // same losses, to show them when it can.
 type watch struct {
 	session *runtime.Session
@@ -61,7 +61,8 @@ func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer)
 	return w
 }
 
-// active is for the reader of the events when it has one: more may come than fit.
+// active is called by the reader of the events when it has one. The next look must come
+// soon then, as more events may follow than fit.
 func (w *watch) active() {
 	if w.quiet.Load() && w.quiet.CompareAndSwap(true, false) {
 		w.next.Reset(watchInterval)
@@ -116,7 +117,7 @@ func (w *watch) progress(c *runtime.SessionCounts) bool {
 // nil if that is nothing.
 func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
 	var l recording.Loss
-	missing := map[*compiler.Probe]bool{} // those of which their own programs have missed more
+	missing := map[*compiler.Probe]bool{} // probes whose own programs have missed more calls
 	for i, m := range c.Missed {
 		switch {
 		case !grown(&w.missed, i, m.N):
@@ -147,8 +148,8 @@ func (w *watch) add(c *runtime.SessionCounts) *recording.Loss {
 	return &l
 }
 
-// grown reports whether a number is greater than the i-th one that was reported, and
-// makes it that.
+// grown reports whether n is greater than the i-th number that was reported, and stores
+// it in its place.
 func grown(reported *[]uint64, i int, n uint64) bool {
 	if i == len(*reported) {
 		*reported = append(*reported, 0)

@@ -66,7 +66,7 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	return opts, err
 }
 
-// ParseRate parses the value of an option that is a number of events, or that and /s.
+// ParseRate parses the value of an option that is a number of events, with or without /s.
 func ParseRate(option, text string) (uint32, error) {
 	n, err := strconv.ParseUint(strings.TrimSuffix(text, "/s"), 0, 64)
 	if err != nil || n == 0 || n > compiler.MostRate {

@@ -28,7 +28,7 @@ type Specs struct {
 	Watch    bool               // whether Texts name memory to watch
 	Stack    bool               // whether the callers of the function that writes to it are shown
 	Follow   *resolve.Following // how to follow the objects that the spec chooses, or nil if calls are traced
-	Objects  int                // number of objects to watch that a call finds, or 0 for one
+	Objects  int                // number of objects to watch, each found by a call, or 0 for one
 }
 
 // Parse parses all specs of a command line, those in files first, and returns the

@@ -20,8 +20,8 @@ import (
 )
 
 // TestRefusedAssertions verifies that an assertion has no verdict if the verifier
-// refuses one of its programs, at any level of a stack, and that other assertions
-// have one.
+// refuses one of its programs, at any level of a chain, and that other assertions have
+// one.
 func TestRefusedAssertions(t *testing.T) {
 	s, err := suite.Parse("x.probes", `ksnoop-probes 1
 suite x

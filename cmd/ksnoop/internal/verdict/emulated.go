@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Files that describe the CPU and the machine. Other architectures than arm64 do not
-// have the main identification register, and others than amd64 not the fields of
-// cpuinfo that are looked at.
+// Files that describe the CPU and the machine. Only arm64 has the main identification
+// register, and only amd64 has the fields of cpuinfo that are looked at.
 const (
 	identification = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"
 	processor      = "/proc/cpuinfo"
@@ -28,7 +27,7 @@ func emulated() bool {
 
 // emulatedAMD reports whether an amd64 CPU is emulated. QEMU's processor with all
 // features says so in its name. One with the name of a real processor is known by a
-// machine of QEMU that has no clock of KVM: with it, Linux always has this clock.
+// machine of QEMU that has no clock of KVM: under KVM, Linux always has this clock.
 func emulatedAMD(processor, vendor, clocks string) bool {
 	if strings.HasPrefix(field(processor, "model name"), "QEMU TCG CPU") {
 		return true

@@ -22,7 +22,7 @@ type counted struct {
 	sides []*countedSide // an assertion with ~ has two
 	scope suite.Scope
 	last  int       // number of events of evidence, else 0
-	shown *evidence // the evidence that was read, or nil if it is none, or not traced
+	shown *evidence // the evidence that was read, or nil if this is not evidence or is not traced
 	skip  string    // why it is not traced
 	err   error     // why tracing it failed
 }

@@ -89,7 +89,7 @@ func readSuite(o *Options) (*suite.Suite, error) {
 	return s, nil
 }
 
-// withTestStatus adds to an error that ends a test before there are results the exit
+// withTestStatus gives an error that ends a test before there are results the exit
 // status for its reason.
 func withTestStatus(err error) error {
 	var status exit.StatusError
