@@ -46,11 +46,13 @@ func (s *stash) placeDiffs() {
 // checkDiffs returns an error if loads do not reach what is read again.
 func (u *generator) checkDiffs() error {
 	for _, s := range u.stashes {
+		bytes := 0
 		for _, room := range s.diffs {
-			if room.number+8 > compiler.MaxStore {
-				return refuse(s.event.Probe.Trace, "the values of %s to compare take %d bytes, more than %d", s.event.Probe.Func.Name, s.run, compiler.MaxStore).
-					WithHint("capture less of each")
-			}
+			bytes = max(bytes, room.number+8)
+		}
+		if bytes > compiler.MaxStore {
+			return refuse(s.event.Probe.Trace, "the values of %s to compare take %d bytes, more than %d", s.event.Probe.Func.Name, bytes, compiler.MaxStore).
+				WithHint("capture less of each")
 		}
 	}
 	return nil

@@ -67,6 +67,8 @@ func (w *follower) start() error {
 		return spec.Errorf(t.Text, at, format, args...)
 	}
 	switch {
+	case !ordered(w.target):
+		return refuse(t.Func.At, "to follow objects needs Linux 5.18 on this machine").WithHint("trace the functions that get them")
 	case t.Line != nil:
 		return refuse(t.Func.At, "objects are chosen by a spec, and this is a kprobe_events line").WithHint("write '%s(ARGUMENT)'", t.Symbol())
 	case t.Ending != nil:

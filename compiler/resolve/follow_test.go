@@ -182,6 +182,24 @@ func TestFollowRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
 }
 
+// TestOrderedStores verifies that what needs stores in their order is refused where the
+// kernel has no exchange of words and the machine keeps no order.
+func TestOrderedStores(t *testing.T) {
+	target := followTarget(t, compilertest.WithMulti)
+	target.Arch, target.Features.CompareExchange = compiler.ARM64, false
+	trace, err := spec.Parse("ip_rcv(skb)")
+	require.NoError(t, err)
+	_, err = Follow(trace, Following{}, target)
+	require.ErrorContains(t, err, "to follow objects needs Linux 5.18 on this machine")
+	watch, err := spec.ParseWatch("ip_rcv(skb->len)")
+	require.NoError(t, err)
+	_, err = All([]*spec.Trace{watch}, target, Wishes{})
+	require.ErrorContains(t, err, "to watch an object that calls find needs Linux 5.18 on this machine")
+	target.Arch = compiler.AMD64
+	_, err = Follow(trace, Following{}, target)
+	require.NoError(t, err)
+}
+
 // TestFollowEndFunctions verifies where objects of the types that docs/follow.md lists
 // end, and that there is a note if the kernel has none of a type's functions.
 func TestFollowEndFunctions(t *testing.T) {

@@ -9,10 +9,14 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
+// ordered reports whether programs can publish a word after what was stored before it: by
+// an exchange, or as x86 keeps the order of stores.
+func ordered(t *compiler.Target) bool { return t.Features.CompareExchange || t.Arch == compiler.AMD64 }
+
 // addSpan adds the two probes of a span to a plan.
 func addSpan(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) error {
 	switch {
-	case !target.Features.CompareExchange && target.Arch != compiler.AMD64:
+	case !ordered(target):
 		return spec.Errorf(t.Text, t.Ending.Func.At, "spans need Linux 5.18 on this machine").
 			WithHint("trace both points, and join them by what they have in common")
 	case w.Chain:

@@ -211,6 +211,10 @@ func (b *builder) watchConds() (compiler.AllOf, error) {
 // addObjects binds a trace that watches members of the objects of the next calls: one
 // probe for the writes to each member, one that finds objects, and those that end them.
 func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, objects int) error {
+	if !ordered(target) {
+		return spec.Errorf(t.Text, t.Func.At, "to watch an object that calls find needs Linux 5.18 on this machine").
+			WithHint("watch its memory by its address: *(TYPE *)ADDRESS")
+	}
 	if first := finder(plan); first != nil {
 		return spec.Errorf(t.Text, t.Func.At, "objects are found by one spec, and '%s' is another one", first.Trace.Text).
 			WithHint("run a second ksnoop watch for them")

@@ -130,8 +130,6 @@ func (p *parser) badAfterValue() error {
 		return p.unexpected("',' or the end").WithHint("%s", cmp.Or(functionHint(p.prev.text), "ksnoop trace shows calls"))
 	case t.otherArithmetic():
 		return p.noArithmetic("','")
-	case t.is("(") && p.last != nil && functionHint(p.last.Value.String()) != "":
-		return p.expected("',' or the end").WithHint("%s", functionHint(p.last.Value.String()))
 	}
 	return p.unexpected("',' or the end")
 }

@@ -94,10 +94,7 @@ func (j *journal) add(ev *runtime.Event) line {
 		o = &followed{name: objectName(ev.Object.Number), addr: ev.Object.Addr, began: ev.Time, last: ev.Time}
 		j.objects[ev.Object.Number] = o
 		j.newest = max(j.newest, ev.Object.Number)
-		if old := ev.Object.Number - mostPaths; ev.Object.Number > mostPaths && j.objects[old] != nil && j.objects[old].end != "" {
-			delete(j.objects, old)
-			j.dropped++
-		}
+		j.trim()
 	}
 	role := ev.Probe.Follow.Role
 	l := line{followed: o, begins: !known && (role == compiler.Starts || role == compiler.Joins), delta: ev.Time - o.last}
@@ -121,6 +118,28 @@ func (j *journal) add(ev *runtime.Event) line {
 		}
 	}
 	return l
+}
+
+// trim drops the oldest object that is no longer followed, if there are too many: one that
+// has ended or, if its end is missing, one of more than the kernel follows at a time.
+func (j *journal) trim() {
+	if len(j.objects) <= mostPaths {
+		return
+	}
+	unended := 0
+	for _, o := range j.objects {
+		if o.end == "" {
+			unended++
+		}
+	}
+	oldest := j.newest
+	for number, o := range j.objects {
+		if o.end != "" || unended > compiler.MostObjects {
+			oldest = min(oldest, number)
+		}
+	}
+	delete(j.objects, oldest)
+	j.dropped++
 }
 
 // latest returns the name of the latest object before the n-th one that had an

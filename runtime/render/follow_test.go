@@ -106,3 +106,26 @@ func TestFollowKeeps(t *testing.T) {
 	}
 	require.Equal(t, mostPaths, paths)
 }
+
+// TestFollowKeepsUnended verifies the same where ends are missing, and that an object that
+// is followed for long is kept as long as it may be.
+func TestFollowKeepsUnended(t *testing.T) {
+	unit, event := followEvents()
+	p, err := New(unit, Options{Format: "json", Version: "1"})
+	require.NoError(t, err)
+	objects := p.(*followJSON).objects
+	require.NoError(t, p.Event(event(0, 1, 1000, 5)))
+	for n := uint64(2); n < 10*mostPaths; n++ {
+		require.NoError(t, p.Event(event(0, n, 1000, 5)))
+		if n%10 != 0 {
+			require.NoError(t, p.Event(event(2, n, 2000, 5)))
+		}
+		require.LessOrEqual(t, len(objects), mostPaths)
+		require.Contains(t, objects, n)
+		if n <= 10*(compiler.MostObjects-1) {
+			require.Contains(t, objects, uint64(1))
+		}
+	}
+	require.NotContains(t, objects, uint64(1), "no end is known of it, and not of eight later ones")
+	require.Contains(t, objects, uint64(10*mostPaths-40))
+}

@@ -89,14 +89,14 @@ func (w *shellWord) see(c byte, escapes bool) {
 }
 
 func (w *shellWord) note(c byte, plain bool) {
-	w.raw += string(rune(c))
+	w.raw += string([]byte{c})
 	w.places = append(w.places, len(w.text))
 	w.plain = append(w.plain, plain)
 }
 
 func (w *shellWord) keep(c byte, plain bool) {
 	w.note(c, plain)
-	w.text += string(rune(c))
+	w.text += string([]byte{c})
 }
 
 // bare reports whether a word has no quotes.

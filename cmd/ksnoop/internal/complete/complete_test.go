@@ -354,6 +354,7 @@ func TestCompleteBash(t *testing.T) {
 		{"ksnoop --attach=kprobe.m", "kprobe.multi"},
 		{"ksnoop 'vfs_read(count:ust", "vfs_read(count:ustring vfs_read(count:ustring, vfs_read(count:ustring)"},
 		{"ksnoop -o  js", "json"},
+		{`ksnoop vfs_read\(\$comm==\"é\",fi`, `\"é\",file \"é\",file-\> \"é\",file, \"é\",file\)`},
 		{"ksnoop", ""},
 		{"", ""},
 	} {
@@ -364,6 +365,25 @@ func TestCompleteBash(t *testing.T) {
 		}
 		require.Equal(t, tc.want, strings.Join(texts, " "), tc.line)
 	}
+}
+
+// FuzzCompleteBash verifies that any line is split into words without loss, and that its
+// last word is completed, or not.
+func FuzzCompleteBash(f *testing.F) {
+	const breaks = " \t\n\"'><=;|&(:@"
+	system := madeSystem(f)
+	for _, line := range []string{`ksnoop vfs_read\(\$comm==\"é\",fi`, "ksnoop 'vfs_read(\xc3", `ksnoop "vfs_r\`, "ksnoop \xffvfs", "ksnoop --attach=kpr"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		words := splitShell(line)
+		for _, w := range words {
+			require.Len(t, w.plain, len(w.raw))
+			require.Len(t, w.places, len(w.raw))
+			require.Contains(t, line, w.raw)
+		}
+		testCompleter(system).completeBash(breaks, line)
+	})
 }
 
 func BenchmarkComplete(b *testing.B) {
