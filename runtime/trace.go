@@ -62,7 +62,7 @@ type Result struct {
 // describes the language, docs/kprobe-events.md that of kprobe_events lines.
 //
 // It needs CAP_BPF and CAP_PERFMON. If a spec is wrong, the error is a
-// [*spec.Error]. The result is not nil once something has been attached, even if
+// [*spec.Error]; if ctx is done before all is attached, it is [ErrStopped]. The result is not nil once something has been attached, even if
 // there is an error.
 func Trace(ctx context.Context, specs []string, o Options, show func(*Event) error) (*Result, error) {
 	traces, err := parseAll(specs)
