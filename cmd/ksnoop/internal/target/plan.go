@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -92,8 +93,12 @@ func leftOut(reasons map[string]int) string {
 // Short cuts a reason to longestReason.
 func Short(reason string) string {
 	reason = render.PlainName(reason)
-	if len(reason) > longestReason {
-		return reason[:longestReason-3] + "..."
+	if len(reason) <= longestReason {
+		return reason
 	}
-	return reason
+	end := longestReason - len("...")
+	for !utf8.RuneStart(reason[end]) {
+		end--
+	}
+	return reason[:end] + "..."
 }
