@@ -223,6 +223,8 @@ func replay(t *testing.T, output, again string) {
 				r.replay(t)
 			})
 			replayed++
+		} else if text := crash.FindString(r.log); text != "" {
+			t.Error(text)
 		}
 	}
 	if replayed == 0 {

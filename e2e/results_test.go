@@ -48,6 +48,10 @@ func parseResults(output string) []*result {
 	return all
 }
 
+// crash matches what Go prints from a panic or a fatal error on. The testing package says
+// before that which tests have failed, so that it belongs to none of them.
+var crash = regexp.MustCompile(`(?ms)^(panic|fatal error): .*`)
+
 // mostCPU is how long a test of the guest may keep its processor busy without -full, in
 // seconds. It is the guest's time, which is the same on every host.
 const mostCPU = 60
@@ -101,6 +105,15 @@ func TestParseResults(t *testing.T) {
 		{name: "TestGuest/b", status: "SKIP", log: "    no BTF\n--- SKIP: TestGuest/b (0.00s)\n"},
 		{name: "TestGuest/c", log: "half a li"},
 	}, parseResults(output))
+}
+
+// TestCrash verifies that a panic of the guest is found, whose tests have all ended before.
+func TestCrash(t *testing.T) {
+	all := parseResults("\x16=== RUN   TestGuest\n\x16=== RUN   TestGuest/a\n\x16--- FAIL: TestGuest/a (0.56s)\n\x16--- FAIL: TestGuest (0.60s)\n" +
+		"panic: index out of range [recovered]\n\tpanic: again\n\ngoroutine 1 [running]:\n")
+	require.NotContains(t, all[1].log, "panic")
+	require.Equal(t, "panic: index out of range [recovered]\n\tpanic: again\n\ngoroutine 1 [running]:\n", crash.FindString(all[0].log))
+	require.Empty(t, crash.FindString("    x.go:1: panic: no\n"))
 }
 
 func TestTooLong(t *testing.T) {
