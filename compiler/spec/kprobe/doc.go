@@ -22,8 +22,8 @@
 //	BASE   = one of [spec.FetchTypes] | "b" WIDTH "@" OFFSET "/" CONTAINER
 //
 //	FILTER = ALL { "||" ALL }
-//	ALL    = TEST { "&&" TEST }
-//	TEST   = "!" TEST | "(" FILTER ")" | FIELD [ ".function" | ".ustring" ] OP CONSTANT
+//	ALL    = COND { "&&" COND }
+//	COND   = "!" COND | "(" FILTER ")" | FIELD [ ".function" | ".ustring" ] OP CONSTANT
 //	OP     = "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
 //	CONSTANT = [ "-" ] integer | STRING | word | "CPUS{" N [ "-" N ] { "," ... } "}"
 //
