@@ -156,6 +156,9 @@ func recordedEvent(u *compiler.Unit, rec []byte) (uint32, error) {
 	if int(number) >= len(u.Events) {
 		return 0, fmt.Errorf("decode a record: there is no event %d", number)
 	}
+	if ev := u.Events[number]; ev.Kind == compiler.BeginEvent || ev.Probe.Measure != compiler.NoMeasure {
+		return 0, fmt.Errorf("decode a record of %s: this event has no records", ev.Probe.Func.Name)
+	}
 	return number, nil
 }
 

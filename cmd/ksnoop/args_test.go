@@ -128,7 +128,7 @@ func TestReadArgs(t *testing.T) {
 		{"vfs_read -d -- ls -d -- -h --nosuch", "trace --debug vfs_read -- ls -d -- -h --nosuch"},
 		{"trace a b --pid 3 -- info -V", "trace --pid=3 a b -- info -V"},
 		{"trace a b --tree -- info -V", "trace --tree a b -- info -V"},
-		{"vfs_read --comm -- -d", "trace --comm=-- --debug vfs_read"},
+		{"vfs_read --comm -- -d", "trace --comm [--] --debug vfs_read"},
 		{"-f x -- ls -f y", "trace --file [x] -- ls -f y"},
 		{"test x -- ls -l", "test x -- ls -l"},
 	} {

@@ -270,11 +270,22 @@ func processID(option, text string) (uint32, error) {
 
 // filterFlags returns the options that select whose calls are traced.
 func filterFlags(p *target.Programs, s *target.Specs) []cli.Flag {
-	condition := func(read func(option, text string) (spec.Cond, error)) func(option, text string) ([]spec.Cond, error) {
-		return func(option, text string) ([]spec.Cond, error) {
+	condition := func(names, usage string, read func(option, text string) (spec.Cond, error)) valued {
+		at := -1 // of the condition in s.Conds; of several values one is enough
+		f := parsedFlag(names, usage, &s.Conds, func(option, text string) ([]spec.Cond, error) {
 			cond, err := read(option, text)
-			return append(s.Conds, cond), err
-		}
+			if err != nil {
+				return nil, err
+			}
+			if at >= 0 {
+				s.Conds[at] = &spec.Or{X: s.Conds[at], Y: cond}
+				return s.Conds, nil
+			}
+			at = len(s.Conds)
+			return append(s.Conds, cond), nil
+		})
+		f.value.repeats = true
+		return f
 	}
 	ofUser := func(option, text string) (spec.Cond, error) {
 		return target.UserCondition(option, text, "/etc/passwd")
@@ -283,8 +294,8 @@ func filterFlags(p *target.Programs, s *target.Specs) []cli.Flag {
 		parsedFlag("pid p", "trace only process `PID`, with all its threads, until it ends", &p.PID, processID),
 		parsedFlag("tid t", "trace only thread `TID`, until it ends", &p.TID, target.ParseID),
 		onOffFlag("tree", "trace only the process of -p, or the command after --, and its descendants", &p.Tree),
-		parsedFlag("comm", "trace only threads whose name matches `GLOB`, as if each spec had 'if $comm ~ \"GLOB\"'", &s.Conds, condition(target.CommCondition)),
-		parsedFlag("uid", "trace only threads of `USER`, a name or a number, as if each spec had 'if $uid == N'", &s.Conds, condition(ofUser)),
+		condition("comm", "trace only threads whose name matches `GLOB`, as if each spec had 'if $comm ~ \"GLOB\"'", target.CommCondition),
+		condition("uid", "trace only threads of `USER`, a name or a number, as if each spec had 'if $uid == N'", ofUser),
 		textFlag("cgroup", "trace only threads in the cgroup (v2) with this `DIRECTORY` or id, or below it", &p.Cgroup),
 		textFlag("container", "trace only threads in the container with this `NAME` or id", &p.Container),
 	)

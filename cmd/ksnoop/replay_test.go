@@ -76,6 +76,8 @@ func TestReplayPart(t *testing.T) {
 	require.Equal(t, 50, count("--from", "2010000000", "--to", "2500000000"))
 	require.Equal(t, 101, count("--from", "1s"), "from the first clock pair, at 1 s, on")
 	require.Equal(t, 300, count("--from", "0"))
+	_, _, wrong := runLine("replay", path, "--from", "1m30")
+	require.Contains(t, wrong, `--from is "1m30": it must be a time`)
 	require.Equal(t, 300-99, count("--from", "0s"), "before that is the first clock pair")
 	require.Equal(t, 0, count("--to", "0"))
 	require.Equal(t, 300, count("--from", "0", "--to", "9223372036s"))

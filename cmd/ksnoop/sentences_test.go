@@ -68,7 +68,7 @@ func citedSentences(page string) (cells []string) {
 // sentence, and others that are handled or that another error explains.
 var passedOn = []string{
 	"decode a record of %d bytes: it has no header", "decode a record: there is no event %d", "decode a record of %s: %d bytes of %d",
-	"decode a record of %s: %d bytes are too few for a path", "an event is of thread %d instead of %d", "the link does not tell",
+	"decode a record of %s: this event has no records", "decode a record of %s: %d bytes are too few for a path", "an event is of thread %d instead of %d", "the link does not tell",
 	"%s is not in the kernel's text", "struct kallsym_iter has no member %s",
 }
 

@@ -103,6 +103,9 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 	if l.KeySize == 0 {
 		m.Type, m.KeySize, m.MaxEntries = ebpf.Array, 4, 1
 	}
+	if most := compiler.MostKey + 8; l.KeySize > most { // with the function; of a glob, resolve sees one at a time
+		return refuse(l.Asked, "the key of all functions has %d bytes, and %d is the limit", l.KeySize, most).WithHint("name fewer values")
+	}
 	if l.Size+l.KeySize > mostElement {
 		return refuse(l.Asked, "a row of the table would take %d bytes, and %d is the limit", l.Size+l.KeySize, mostElement).WithHint("count with fewer buckets")
 	}
@@ -245,13 +248,21 @@ func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) 
 	case v.Scalar != nil && v.Text == compiler.NoText:
 		p.number64(v, unread)
 		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
+		p.zeroKey(at+8, room-8) // of a glob, in which another function has a text here
 		return
 	}
-	p.emit(asm.Mov.Imm(asm.R1, 0))
-	for i := 0; i < room; i += 8 {
+	p.zeroKey(at, room)
+	p.bytesOfKey(v, at, room, unread)
+}
+
+// zeroKey clears a part of the stack.
+func (p *program) zeroKey(at, size int) {
+	if size > 0 {
+		p.emit(asm.Mov.Imm(asm.R1, 0))
+	}
+	for i := 0; i < size; i += 8 {
 		p.emit(asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
 	}
-	p.bytesOfKey(v, at, room, unread)
 }
 
 // bytesOfKey reads a part of the key that consists of bytes. Zeroes have been stored there.

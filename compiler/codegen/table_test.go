@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/compilertest"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
 // newTable returns a rig of specs with aggregates.
@@ -215,4 +218,68 @@ func TestAggregatesRefused(t *testing.T) {
 	}
 	_, err := measuredRig(t, compilertest.WithProbes, compiler.Options{}, resolve.Wishes{Chain: true}, compiler.NoMeasure, "send", "work(count())")
 	require.ErrorContains(t, err, "the calls of a chain are shown one by one, and count() counts calls")
+}
+
+// globTarget returns a target with functions of some types, which are called gx_a, gx_b and
+// so on.
+func globTarget(t *testing.T, f compiler.Features, functions ...[]btf.Type) *compiler.Target {
+	var types []btf.Type
+	symbols := compilertest.Symbols
+	for n, args := range functions {
+		name := "gx_" + string(rune('a'+n))
+		var params []btf.FuncParam
+		for i, arg := range args {
+			params = append(params, compilertest.Param(string(rune('u'+i)), arg))
+		}
+		types = append(types, compilertest.Function(name, compilertest.Int, params...))
+		symbols += fmt.Sprintf("ffffffff8100%d000 T %s\n", n+2, name)
+	}
+	target := compilertest.NewTarget(t, f, types...)
+	var err error
+	target.Symbols, err = kallsyms.Read(strings.NewReader(symbols), nil)
+	require.NoError(t, err)
+	return target
+}
+
+// TestTableOfGlob verifies that calls with one key are in one row where a part of the key
+// is a text in one function and a number in another.
+func TestTableOfGlob(t *testing.T) {
+	text := compilertest.Ptr(compilertest.Char)
+	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithProbes, compilertest.WithMulti} {
+		for _, s := range []string{`gx_*(u, count()) if v ~ "a*"`, `gx_*(u, count())`} {
+			target := globTarget(t, f, []btf.Type{text, text}, []btf.Type{compilertest.Int, text})
+			r := newRigOn(t, target, compiler.Options{}, resolve.Wishes{}, s)
+			for _, c := range []string{"b", "c", "b"} {
+				long := r.alloc([]byte("a" + strings.Repeat(c, 60) + "\x00"))
+				r.do(call{fn: "gx_b", args: []uint64{5, long}, result: []uint64{0}})
+			}
+			require.Equal(t, []string{"gx_b 5 calls=3 count=3"}, r.rows(0), s)
+		}
+	}
+}
+
+// TestKeyOfGlob verifies that the key of a glob is limited, as each function has its text in
+// another place.
+func TestKeyOfGlob(t *testing.T) {
+	text, number := compilertest.Ptr(compilertest.Char), compilertest.Int
+	target := globTarget(t, compilertest.WithTrampoline, []btf.Type{text, text, number, number}, []btf.Type{number, number, text, text})
+	trace, err := spec.Parse("gx_*(u, v, w, x, count())")
+	require.NoError(t, err)
+	plan, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{})
+	require.NoError(t, err)
+	require.Len(t, plan.Probes, 2)
+	_, err = Compile(plan.Probes, compiler.Options{})
+	require.ErrorContains(t, err, "the key of all functions has 296 bytes, and 208 is the limit")
+}
+
+// TestRepeatedKey verifies that a value has one part of the key, also where it is a pointer
+// in some functions of a glob.
+func TestRepeatedKey(t *testing.T) {
+	target := globTarget(t, compilertest.WithTrampoline, []btf.Type{compilertest.Ptr(compilertest.Dev)}, []btf.Type{compilertest.Int})
+	for _, s := range []string{"gx_*(u != 0, u != 1, count())", "gx_a(u, u, count())"} {
+		r := newRigOn(t, target, compiler.Options{}, resolve.Wishes{}, s)
+		for _, ev := range r.unit.Events {
+			require.Len(t, ev.Probe.Key, 1)
+		}
+	}
 }

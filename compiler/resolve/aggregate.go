@@ -131,6 +131,10 @@ func (b *builder) keyPart(item *spec.Item, room *int) error {
 		return err
 	}
 	for _, v := range values {
+		if slices.Contains(b.inKey, v) {
+			continue
+		}
+		b.inKey = append(b.inKey, v)
 		v = keyed(v)
 		if v.Base.Builtin == compiler.UserStack {
 			return b.errorf(item.Span(), "'%s' does not fit into a key", v.Name).
@@ -141,9 +145,6 @@ func (b *builder) keyPart(item *spec.Item, room *int) error {
 		}
 		if size, err := btf.Sizeof(v.Type); err == nil && v.Scalar == nil && v.Base.Builtin == compiler.NoBuiltin && size > compiler.MostKeyPart {
 			return b.errorf(item.Span(), "'%s' has %d bytes, and a part of the key has at most %d: name a part of it", v.Name, size, compiler.MostKeyPart)
-		}
-		if slices.Contains(b.probe.Key, v) {
-			continue
 		}
 		if *room += compiler.KeyRoom(v); *room > compiler.MostKey {
 			return b.errorf(item.Span(), "the key has %d bytes with '%s', and %d is the limit: name fewer values", *room, v.Name, compiler.MostKey)

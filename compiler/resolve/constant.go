@@ -39,6 +39,8 @@ func (b *binder) named(v *compiler.Value, c spec.Constant) (spec.Constant, error
 	}
 	_, isPointer := btf.As[*btf.Pointer](v.Type)
 	switch {
+	case c.Neg && (c.Str == "NULL" || c.Str == "true" || c.Str == "false"):
+		return c, b.errorf(c.At, "%s has no sign", c.Str).WithHint("leave out the '-'")
 	case c.Str == "NULL" && isPointer, c.Str == "false":
 		return withNumber(c, 0, false), nil
 	case c.Str == "true":

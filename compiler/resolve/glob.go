@@ -65,6 +65,8 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 		p, err := bindProbe(&one, target, w, m)
 		var refused *spec.Error
 		switch {
+		case err == nil && len(plan.Probes) > before && len(p.Key) != len(plan.Probes[before].Key):
+			reasons[fmt.Sprintf("its key has other values than that of %s", plan.Probes[before].Func.Name)]++
 		case err == nil:
 			p.OfGlob, p.Asked = true, t
 			plan.Probes = append(plan.Probes, p)

@@ -42,6 +42,8 @@ type builder struct {
 	probe *compiler.Probe
 	// fetched are the values of a kprobe_events line.
 	fetched map[*spec.Item]*compiler.Value
+	// inKey are the values that have a part of the key, which may be the address of one.
+	inKey []*compiler.Value
 }
 
 // newBuilder returns a builder of a probe whose trace and function are set.

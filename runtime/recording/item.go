@@ -193,6 +193,9 @@ func (c *codec) table(t *runtime.Table, which int, unit *compiler.Unit) {
 func (c *codec) row(r *runtime.Row, t *runtime.Table) {
 	c.text(&r.Func)
 	number(c, &r.Calls)
+	if c.reading && r.Calls == 0 {
+		c.fail()
+	}
 	if c.reading {
 		c.take(unsafe.Sizeof(runtime.Value{})*uintptr(len(t.Key)) + unsafe.Sizeof(runtime.Cell{})*uintptr(len(t.Aggregates)))
 		if c.err != nil {

@@ -134,7 +134,7 @@ func (d *description) unit(u *compiler.Unit) {
 			t.Function = -1
 		}
 		each(c, &t.Events, func(n *int) { c.index(n, len(u.Events)) })
-		if len(t.Events) == 0 || slices.Min(t.Events) < 0 {
+		if len(t.Events) == 0 || slices.ContainsFunc(t.Events, func(n int) bool { return n < 0 || u.Events[n].Probe.Measure != compiler.Tables }) {
 			c.fail()
 		}
 	})

@@ -183,7 +183,7 @@ func (p *tablePrinter) stack(v *runtime.Value) ([]string, error) {
 	if err != nil || !strings.HasPrefix(text, "[") {
 		return []string{text}, err
 	}
-	if text = strings.Trim(text, "[]"); text == "" {
+	if text = text[1 : len(text)-1]; text == "" { // the last frame may end with that of a module
 		text = "no frames"
 	}
 	return strings.Split(text, ", "), nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -378,4 +379,21 @@ func TestTableTime(t *testing.T) {
 		look := Look{Time: style, wall: func() time.Duration { return 0 }}
 		require.Regexp(t, want, shown(t, Options{Look: look}, table))
 	}
+}
+
+// TestTableStack verifies that the last frame of a stack keeps the brackets of its module.
+func TestTableStack(t *testing.T) {
+	table, err := kallsyms.Read(strings.NewReader("ffffffff81000100 T vfs_read\nffffffffc0100000 t nft_do\t[nf_tables]\nffffffffc0100100 t nft_end\t[nf_tables]\n"), nil)
+	require.NoError(t, err)
+	symbols := new(Symbols)
+	symbols.Set(table)
+	stack := &compiler.Value{Name: "$kstack", Type: &btf.Array{Type: longType, Nelems: 8}, Base: compiler.Base{Builtin: compiler.KernelStack}}
+	data := binary.LittleEndian.AppendUint64(nil, 0xffffffff81000104)
+	data = binary.LittleEndian.AppendUint64(data, 0xffffffffc0100010)
+	counts := &runtime.Table{
+		Label: "vfs_read", Key: []*compiler.Value{stack}, Time: time.Second, Aggregates: []*compiler.Aggregate{aggregate(compiler.Count, "count()", nil)},
+		Rows: []runtime.Row{{Key: []runtime.Value{{Value: stack, Data: data}}, Calls: 3, Cells: cells(3)}},
+	}
+	require.Contains(t, shown(t, Options{Symbols: symbols}, counts), "vfs_read+0x4\n")
+	require.Contains(t, shown(t, Options{Symbols: symbols}, counts), "nft_do+0x10 [nf_tables]\n")
 }

@@ -57,8 +57,12 @@ func (s *Stacks) openMapped(pid uint32, when time.Duration) {
 	}
 }
 
-// mostFiles bounds the files that are remembered.
-const mostFiles = 1000
+// mostFiles and mostBytesKept bound the files that are remembered, by their number and by
+// the memory of their functions.
+const (
+	mostFiles     = 1000
+	mostBytesKept = 256 << 20
+)
 
 // open describes a mapped file. If it cannot be read, only its name is known: if the
 // process has just gone, another one may still have the file.
@@ -67,9 +71,10 @@ func (s *Stacks) open(pid uint32, m *mapping) *file {
 	if f := s.files[key]; f != nil {
 		return f
 	}
-	if len(s.files) >= mostFiles {
+	if len(s.files) >= mostFiles || s.bytes >= mostBytesKept {
 		clear(s.files)
 		clear(s.byID)
+		s.bytes = 0
 	}
 	f := s.read(pid, m)
 	if f == nil {
@@ -77,6 +82,7 @@ func (s *Stacks) open(pid uint32, m *mapping) *file {
 	}
 	f.name = m.name
 	s.files[key] = f
+	s.bytes += f.symbols.bytes()
 	if f.id != "" && s.byID[f.id] == nil {
 		s.byID[f.id] = f
 	}

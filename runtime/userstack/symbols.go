@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sort"
+	"unsafe"
 )
 
 // symbols are the functions of a file.
@@ -116,7 +117,7 @@ func elfSymbols(e *elf.File, kind elf.SectionType) (s symbols) {
 	if table == nil || int(table.Link) >= len(e.Sections) {
 		return symbols{}
 	}
-	s.names = section(e.Sections[table.Link])
+	names := section(e.Sections[table.Link])
 	for raw := range slices.Chunk(section(table), elf.Sym64Size) {
 		if len(raw) < elf.Sym64Size {
 			break
@@ -125,12 +126,27 @@ func elfSymbols(e *elf.File, kind elf.SectionType) (s symbols) {
 		if t := elf.ST_TYPE(info); t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC || elf.SectionIndex(index) == elf.SHN_UNDEF {
 			continue
 		}
-		s.all = append(s.all, symbol{
-			addr: binary.LittleEndian.Uint64(raw[8:]), size: binary.LittleEndian.Uint64(raw[16:]), name: binary.LittleEndian.Uint32(raw),
-		})
+		if at := binary.LittleEndian.Uint32(raw); int(at) < len(names) {
+			name, _, _ := bytes.Cut(names[at:min(int(at)+MostName, len(names))], []byte{0})
+			s.add(binary.LittleEndian.Uint64(raw[8:]), binary.LittleEndian.Uint64(raw[16:]), string(name))
+		}
 	}
 	s.sort()
 	return s
+}
+
+// mostSymbols bounds the memory for the functions of a file, in bytes. Others are not named.
+const mostSymbols = 128 << 20
+
+// bytes returns the memory that functions take.
+func (s *symbols) bytes() int { return len(s.names) + len(s.all)*int(unsafe.Sizeof(symbol{})) }
+
+// add adds a function, if there is room.
+func (s *symbols) add(addr, size uint64, name string) {
+	if s.bytes() < mostSymbols {
+		s.all = append(s.all, symbol{addr: addr, size: size, name: uint32(len(s.names))})
+		s.names = append(append(s.names, name...), 0)
+	}
 }
 
 // sort sorts functions by address. Of several at one address, the largest remains.
@@ -159,8 +175,7 @@ func goSymbols(e *elf.File) (s symbols) {
 		return symbols{}
 	}
 	for _, f := range table.Funcs {
-		s.all = append(s.all, symbol{addr: f.Entry, size: f.End - f.Entry, name: uint32(len(s.names))})
-		s.names = append(append(s.names, f.Name...), 0)
+		s.add(f.Entry, f.End-f.Entry, cut(f.Name))
 	}
 	s.sort()
 	return s

@@ -44,6 +44,7 @@ type Stacks struct {
 	byID  map[string]*file // by build ID
 	none  map[string]bool  // build IDs that no mapped file had, by process and ID
 	maps  map[uint32]*snapshot
+	bytes int // that the functions of files take
 }
 
 // New returns a Stacks that finds processes in a directory such as /proc, by the ids

@@ -260,6 +260,26 @@ func TestHostileFiles(t *testing.T) {
 	require.ErrorContains(t, err, "not a file")
 }
 
+// TestSymbolsBounded verifies that the functions of a file take limited memory, and that
+// those of all files do: anybody may have made them.
+func TestSymbolsBounded(t *testing.T) {
+	var s symbols
+	for addr := range uint64(2 * mostSymbols / MostName) {
+		s.add(addr, 1, strings.Repeat("x", MostName))
+	}
+	require.LessOrEqual(t, s.bytes(), mostSymbols+2*MostName)
+	name, _, ok := s.at(7)
+	require.True(t, ok)
+	require.Len(t, name, MostName)
+
+	stacks := New(t.TempDir())
+	stacks.files[fileID{name: "old"}] = &file{symbols: s}
+	stacks.bytes = mostBytesKept
+	stacks.open(1, &mapping{name: "/nosuchfile"})
+	require.Empty(t, stacks.files)
+	require.Zero(t, stacks.bytes)
+}
+
 // TestOwnStack verifies that the functions of this test are found in Go's own table.
 func TestOwnStack(t *testing.T) {
 	pc, _, _, _ := runtime.Caller(0)

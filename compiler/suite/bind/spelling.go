@@ -72,6 +72,9 @@ func Found(t *spec.Trace, target *compiler.Target) error {
 	bare := *t // its arguments do not matter here
 	bare.Items, bare.Cond = nil, nil
 	_, err := resolve.FindFunction(&bare, target)
+	if err == nil && t.Ending != nil {
+		err = Found(t.Ending, target)
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package complete
 
 import (
 	"strings"
+	"unicode/utf8"
 )
 
 // completeBash completes the end of a line in bash. Where bash has split a word, the
@@ -112,6 +113,9 @@ func common(all []*candidate) string {
 		for !strings.HasPrefix(c.text, begun) {
 			begun = begun[:len(begun)-1]
 		}
+	}
+	for begun != "" && !utf8.ValidString(begun) { // the candidates differ within a character
+		begun = begun[:len(begun)-1]
 	}
 	return begun
 }

@@ -367,6 +367,17 @@ func TestCompleteBash(t *testing.T) {
 	}
 }
 
+// TestCommon verifies that candidates have whole characters in common.
+func TestCommon(t *testing.T) {
+	for want, texts := range map[string][]string{"zq": {"zq日", "zq时"}, "": {"日", "时"}, "zq日": {"zq日本", "zq日"}} {
+		var all []*candidate
+		for _, text := range texts {
+			all = append(all, &candidate{text: text})
+		}
+		require.Equal(t, want, common(all))
+	}
+}
+
 // FuzzCompleteBash verifies that any line is split into words without loss, and that its
 // last word is completed, or not.
 func FuzzCompleteBash(f *testing.F) {

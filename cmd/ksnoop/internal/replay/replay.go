@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -311,8 +312,8 @@ type Moment struct {
 
 // ParseMoment parses the value of --from or --to.
 func ParseMoment(option, text string) (Moment, error) {
-	if at, err := time.ParseDuration(text + "ns"); err == nil && at >= 0 && !strings.ContainsAny(text, ".") {
-		return Moment{At: at, Text: text}, nil
+	if at, err := strconv.ParseInt(text, 10, 64); err == nil && at >= 0 {
+		return Moment{At: time.Duration(at), Text: text}, nil
 	}
 	at, err := time.ParseDuration(text)
 	if err != nil || at < 0 {

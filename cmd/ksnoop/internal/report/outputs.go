@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // summaryVariable is the variable with the name of the file that GitHub shows as the
@@ -74,6 +75,11 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 	}
 	to := stdout
 	if toFile {
+		info, err := os.Stat(name)
+		same := func(f *outputFile) bool { return filepath.Clean(f.name) == filepath.Clean(name) }
+		if (err != nil || info.Mode().IsRegular()) && slices.ContainsFunc(all.files, same) {
+			return nil, exit.Usagef("--output names %s twice: give each format a file of its own", render.PlainName(name))
+		}
 		f, err := openOutputFile(name, Streams(format))
 		if err != nil {
 			return nil, err

@@ -81,6 +81,10 @@ func TestOutputsErrors(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+	_, err = Open([]string{"tap=" + dir + "/x", "json=" + dir + "/./x"}, Format{}, nil)
+	require.ErrorContains(t, err, "/./x twice: give each format a file of its own")
+	_, err = Open([]string{"tap=/dev/null", "json=/dev/null"}, Format{}, nil)
+	require.NoError(t, err)
 }
 
 func TestWriteMetrics(t *testing.T) {

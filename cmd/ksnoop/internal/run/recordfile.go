@@ -146,7 +146,10 @@ func (f *recordFile) create() (err error) {
 		return err
 	}
 	f.Writer = f.file
-	return nil
+	if info, err := f.file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return f.file.Chmod(0o600) // of a file that was there before
 }
 
 // full reports whether the next file is due.

@@ -47,6 +47,20 @@ func TestRotate(t *testing.T) {
 	require.EqualError(t, err, "--rotate renames files, and /dev/null is not a regular one: name another file")
 }
 
+// TestOwnerOnly verifies that a file that was there before is readable for its owner only
+// from then on.
+func TestOwnerOnly(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte(recording.Magic), 0o644))
+	f, err := openFile(&FileOptions{Name: name}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	defer f.Close()
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
 // TestRotateAgain verifies that the numbered files of an earlier recording go when another
 // one begins, and that no other file does.
 func TestRotateAgain(t *testing.T) {

@@ -15,7 +15,11 @@ import (
 
 // ParseNumber parses the value of an option that is a positive number.
 func ParseNumber(option, text string, limit uint64) (uint64, error) {
-	n, err := strconv.ParseUint(text, 0, 64)
+	base := 0
+	if strings.Trim(text, "0123456789") == "" {
+		base = 10 // also with zeroes in front, which do not mean octal
+	}
+	n, err := strconv.ParseUint(text, base, 64)
 	if err != nil || n == 0 || n > limit {
 		return 0, exit.Usagef("--%s is %q: it must be a number from 1 to %d", option, text, limit)
 	}

@@ -20,14 +20,14 @@ func describePlan(w io.Writer, traces []*spec.Trace, plan *compiler.Plan) {
 	for _, note := range plan.Notes {
 		fmt.Fprintf(w, "ksnoop: %s\n", note)
 	}
-	traced := map[string]int{} // by the spec's text, which the functions of a glob share
+	traced := map[*spec.Trace]int{}
 	for _, p := range plan.Probes {
-		traced[p.Trace.Text]++
+		traced[p.Asked]++
 	}
 	var globs []string
 	for _, t := range traces {
 		if spec.IsGlob(t.Func.Name) {
-			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Target(), AreFunctions(traced[t.Text], t)))
+			globs = append(globs, fmt.Sprintf("%s: %s traced", t.Target(), AreFunctions(traced[t], t)))
 		}
 	}
 	if left := leftOut(plan.LeftOut); left != "" && len(globs) == 1 {

@@ -105,7 +105,7 @@ func histogramSample(o suite.Observed) report.Sample {
 }
 
 // listSuite prints the content of a probe file.
-func listSuite(w io.Writer, s *suite.Suite) {
+func listSuite(w io.Writer, s *suite.Suite) error {
 	t := render.NewTable("NAME", "KIND", "WHAT")
 	if s.Run != nil {
 		t.Row(suite.RunName, "run", s.Run.String())
@@ -116,5 +116,6 @@ func listSuite(w io.Writer, s *suite.Suite) {
 	for _, m := range s.Metrics {
 		t.Row(m.Name, "metric", m.String())
 	}
-	fmt.Fprint(w, t)
+	_, err := fmt.Fprint(w, t)
+	return err
 }

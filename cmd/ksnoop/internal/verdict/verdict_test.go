@@ -255,3 +255,13 @@ metric sizes      f(a)             histogram
 		require.Contains(t, text.String(), `"status":"`+status+`"`)
 	}
 }
+
+// TestFailSkipped verifies that a metric stays skipped, as it cannot fail.
+func TestFailSkipped(t *testing.T) {
+	results := []testResult{{Result: suite.Result{Status: suite.Skip, Text: "why"}}, {Result: suite.Result{Status: suite.Skip}, metric: true}, {Result: suite.Result{Status: suite.Pass}}}
+	failSkipped(results)
+	require.Equal(t, suite.Fail, results[0].Status)
+	require.Equal(t, "not tested: why", results[0].Text)
+	require.Equal(t, suite.Skip, results[1].Status)
+	require.Equal(t, suite.Pass, results[2].Status)
+}
