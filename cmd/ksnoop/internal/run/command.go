@@ -15,6 +15,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // Command is the command after --, which runs while ksnoop traces.
@@ -72,6 +73,20 @@ func (c *Command) Start() error {
 		return cannotRun(c.Cmd.Args[0], err)
 	}
 	return nil
+}
+
+// startUnless starts the command, unless a signal has stopped the session since all was
+// attached: the user would have no other way to end the command. A signal that comes just
+// now is passed on.
+func (c *Command) startUnless(stopped func() bool) error {
+	if stopped() {
+		return runtime.ErrStopped
+	}
+	err := c.Start()
+	if err == nil && stopped() {
+		c.signal(syscall.SIGTERM)
+	}
+	return err
 }
 
 // Wait waits for the end of the command, then calls done.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/runtime"
 )
 
 func TestCommandStatus(t *testing.T) {
@@ -53,4 +54,22 @@ func TestReadyFile(t *testing.T) {
 	r.Close()
 	(&Ready{file: dir}).Close() // nothing was announced, so nothing is removed
 	require.DirExists(t, dir)
+}
+
+// TestStartUnless verifies that a command does not start after a signal, and gets one that
+// comes while it starts.
+func TestStartUnless(t *testing.T) {
+	find := func() *Command {
+		c, err := FindProgram([]string{"sleep", "60"}, Inherit(), &term.Streams{})
+		require.NoError(t, err)
+		return c
+	}
+	c := find()
+	require.ErrorIs(t, c.startUnless(func() bool { return true }), runtime.ErrStopped)
+	require.Nil(t, c.Cmd.Process)
+	c = find()
+	asked := 0
+	require.NoError(t, c.startUnless(func() bool { asked++; return asked > 1 }))
+	c.Wait(func() {})
+	require.Equal(t, 128+15, c.Status)
 }

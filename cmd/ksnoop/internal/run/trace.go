@@ -122,7 +122,7 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 	guide.start(tooLong)
 	defer guide.stop()
 	if err := t.begin(session); err != nil {
-		return err
+		return stopper.explain(err)
 	}
 	losses := startWatch(session, unit, s.Err)
 	tables := startTables(session, &o.Tables, unit.Iterates())
