@@ -82,13 +82,24 @@ func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
 }
 
 // checkRotate returns an error if the file is to be rotated, and is a device or the
-// like, which must keep its name.
+// like, which must keep its name, or if that would replace files that are no recordings.
 func (f *recordFile) checkRotate() error {
-	if info, err := os.Stat(f.Name); f.Rotate > 0 && err == nil && !info.Mode().IsRegular() {
+	if f.Rotate == 0 {
+		return nil
+	}
+	if info, err := os.Stat(f.Name); err == nil && !info.Mode().IsRegular() {
 		return exit.Usagef("--rotate renames files, and %s is not a regular one: name another file", f.Name)
+	}
+	for n := 1; n <= f.kept(); n++ {
+		if of, err := BytesOfMagic(f.numbered(n)); err == nil && of != 0 && of != len(recording.Magic) {
+			return exit.Usagef("--rotate would replace %s, which is no recording: name another file, or move that one", f.numbered(n))
+		}
 	}
 	return nil
 }
+
+// kept returns the number of files before the current one that are kept.
+func (f *recordFile) kept() int { return cmp.Or(f.Keep, defaultKeep) }
 
 // BytesOfMagic returns how many bytes a regular file has of those that a recording begins
 // with, or -1 if it begins otherwise.
@@ -121,11 +132,14 @@ func (f *recordFile) numbered(n int) string {
 func (f *recordFile) removeEarlier() error {
 	for n := 1; f.Rotate > 0; n++ {
 		name := f.numbered(n)
-		if of, _ := BytesOfMagic(name); of != len(recording.Magic) {
+		of, _ := BytesOfMagic(name)
+		if of != len(recording.Magic) && n > f.kept() {
 			return nil
 		}
-		if err := os.Remove(name); err != nil {
-			return err
+		if of == len(recording.Magic) {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -160,7 +174,7 @@ func (f *recordFile) rotate() error {
 	if err := f.file.Close(); err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
-	for n := cmp.Or(f.Keep, defaultKeep); n > 0; n-- {
+	for n := f.kept(); n > 0; n-- {
 		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
