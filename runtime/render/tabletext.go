@@ -141,7 +141,7 @@ func cutCell(text string, width int) string {
 	}
 	left := width - 3
 	for i, r := range text {
-		if left -= columnsOfRune(r); left < 0 {
+		if left -= Columns(r); left < 0 {
 			return text[:i] + "..."
 		}
 	}

@@ -44,7 +44,7 @@ func breakPlace(line string, width, indent int) int {
 			at = i
 		}
 		begun = begun || r != ' ' && column >= indent
-		column += columnsOfRune(r)
+		column += Columns(r)
 	}
 	return at
 }
@@ -181,7 +181,7 @@ var wideRunes = [...][2]rune{
 //go:noinline
 func columnsOf(text string) (n int) {
 	for _, r := range text {
-		n += columnsOfRune(r)
+		n += Columns(r)
 	}
 	return n
 }
@@ -190,14 +190,14 @@ func columnsOf(text string) (n int) {
 func columnsOfBytes(text []byte) (n int) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
-		n += columnsOfRune(r)
+		n += Columns(r)
 		text = text[size:]
 	}
 	return n
 }
 
-// columnsOfRune returns the number of columns that a character takes.
-func columnsOfRune(r rune) int {
+// Columns returns the number of columns that a character takes on a terminal: 1 or 2.
+func Columns(r rune) int {
 	if r >= wideRunes[0][0] {
 		for _, wide := range wideRunes {
 			if wide[0] <= r && r <= wide[1] {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // Screen redraws text in place at the end of a terminal. It sets no modes, so that
@@ -78,8 +80,11 @@ func cutLine(line []byte, cols int) []byte {
 		return line
 	}
 	at := 0
-	for n := 0; n < cols && at < len(line); n++ {
-		_, size := utf8.DecodeRune(line[at:])
+	for at < len(line) {
+		r, size := utf8.DecodeRune(line[at:])
+		if cols -= render.Columns(r); cols < 0 {
+			break
+		}
 		at += size
 	}
 	return line[:at]

@@ -82,6 +82,7 @@ func TestNoScreen(t *testing.T) {
 
 func TestCutLine(t *testing.T) {
 	require.Equal(t, "äöü", string(cutLine([]byte("äöüß"), 3)))
+	require.Equal(t, "日", string(cutLine([]byte("日本"), 3)), "each takes two columns")
 	require.Equal(t, "ab", string(cutLine([]byte("ab"), 3)))
 	require.Equal(t, strings.Repeat("x", 9), string(cutLine([]byte(strings.Repeat("x", 9)), 0)))
 }
