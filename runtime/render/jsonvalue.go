@@ -136,10 +136,13 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 }
 
 // newJSONItems names items. If items have the same name the second gets a number,
-// as members do in btfdump.
-func newJSONItems(values []*compiler.Value) []jsonItem {
+// as members do in btfdump; so does one whose name is taken.
+func newJSONItems(values []*compiler.Value, taken ...string) []jsonItem {
 	items := make([]jsonItem, len(values))
 	names, beside := map[string]bool{}, map[string]bool{}
+	for _, name := range taken {
+		names[name] = true
+	}
 	for i, v := range values {
 		if v.Hidden {
 			continue

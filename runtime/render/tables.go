@@ -222,7 +222,11 @@ func (p *jsonPrinter) Table(t *runtime.Table) error {
 	p.wall(t.Time)
 	p.text = append(p.text, `,"rows":[`...)
 	rows, more := p.arrange.arrange(t, &p.names)
-	key := newJSONItems(t.Key)
+	var taken []string
+	if t.ByFunction {
+		taken = []string{"function"}
+	}
+	key := newJSONItems(t.Key, taken...)
 	for i, row := range rows {
 		if i > 0 {
 			p.text = append(p.text, ',')

@@ -397,3 +397,14 @@ func TestTableStack(t *testing.T) {
 	require.Contains(t, shown(t, Options{Symbols: symbols}, counts), "vfs_read+0x4\n")
 	require.Contains(t, shown(t, Options{Symbols: symbols}, counts), "nft_do+0x10 [nf_tables]\n")
 }
+
+// TestTableFunctionName verifies that an argument called function does not take the member
+// of the function's name.
+func TestTableFunctionName(t *testing.T) {
+	size := number("function", longType)
+	table := &runtime.Table{
+		Label: "x_*", ByFunction: true, Key: []*compiler.Value{size}, Time: time.Second, Aggregates: []*compiler.Aggregate{aggregate(compiler.Count, "count()", nil)},
+		Rows: []runtime.Row{{Func: "x_a", Key: []runtime.Value{ofInt(size, 7)}, Calls: 3, Cells: cells(3)}},
+	}
+	require.Contains(t, shown(t, Options{Format: "json"}, table), `"key":{"function":"x_a","function#2":7}`)
+}
