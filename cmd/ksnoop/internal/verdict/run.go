@@ -45,6 +45,9 @@ type tester struct {
 func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err error) {
 	t := &tester{options: o, streams: s, suite: file, counted: everything(file), bind: resolve.All}
 	given := len(o.Command) > 0 || file.Run != nil
+	if given && o.Bounds.Duration > 0 {
+		return nil, exit.Usagef("--for ends a test of what others do, and this one runs a command: limit it in the file, as in run COMMAND timeout 10s")
+	}
 	outside := o.Bounds.Duration > 0 || !given && o.Ready != (run.ReadyOptions{})
 	if t.job, err = file.Command(o.Command, outside); err != nil {
 		return nil, exit.Misuse(err)
