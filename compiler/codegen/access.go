@@ -323,7 +323,7 @@ func (p *program) convert(v *compiler.Value) {
 		p.label(zero)
 	}
 	if v.Swap {
-		size := map[int]asm.Size{2: asm.Half, 4: asm.Word, 8: asm.DWord}[v.Scalar.Size]
+		size := [...]asm.Size{2: asm.Half, 4: asm.Word, 8: asm.DWord}[v.Scalar.Size]
 		p.emit(asm.HostTo(asm.BE, asm.R1, size))
 	}
 }

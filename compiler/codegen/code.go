@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -84,7 +85,10 @@ func (c *code) refers(label string) bool { return c.jumps[label] }
 //
 //go:noinline
 func (c *code) step(format string, args ...any) {
-	c.source = fmt.Sprintf(format, args...)
+	c.source = format
+	if len(args) > 0 {
+		c.source = fmt.Sprintf(format, args...)
+	}
 }
 
 // label names the next instruction.
@@ -100,7 +104,7 @@ func (c *code) label(name string) {
 //go:noinline
 func (c *code) fresh(hint string) string {
 	c.labels++
-	return fmt.Sprintf("%s%d", hint, c.labels)
+	return hint + strconv.Itoa(c.labels)
 }
 
 func (c *code) emit(insns ...asm.Instruction) {
@@ -167,7 +171,7 @@ func (c *code) extend(reg asm.Register, s *compiler.Scalar) {
 
 // load returns a load of size bytes, which must be 1, 2, 4 or 8.
 func load(dst, src asm.Register, off, size int) asm.Instruction {
-	width := map[int]asm.Size{1: asm.Byte, 2: asm.Half, 4: asm.Word, 8: asm.DWord}[size]
+	width := [...]asm.Size{1: asm.Byte, 2: asm.Half, 4: asm.Word, 8: asm.DWord}[size]
 	return asm.LoadMem(dst, src, int16(off), width)
 }
 

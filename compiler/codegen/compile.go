@@ -59,6 +59,7 @@ type generator struct {
 	spans   map[*compiler.Span]*beginnings
 	notes   map[notes]asm.Metadata // of instructions that are kept
 	scratch code                   // the program that is being generated
+	hashed  []byte                 // what is hashed of it, see signature
 }
 
 // Compile lays out the records of probes and generates their programs. It returns an
