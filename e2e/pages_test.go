@@ -215,6 +215,55 @@ func TestRoomTable(t *testing.T) {
 	require.Equal(t, rooms, lines)
 }
 
+// TestWalks checks that the walks in docs/architecture.md are those of the code: each visits
+// a room once, which makes the calls, and which a room before it imports.
+func TestWalks(t *testing.T) {
+	_, table, ok := strings.Cut(readPages(t)["../docs/architecture.md"], "\n| walk | room | calls | what happens |\n|---|---|---|---|\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	walks, sources := 0, ""
+	var visited []string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		require.Len(t, cells, 4, line)
+		room := strings.Trim(cells[1], "`")
+		dir := "../" + room
+		if !strings.Contains(room, "/") && room != "runtime" {
+			dir = "../cmd/ksnoop/internal/" + room
+		}
+		if first := strings.TrimPrefix(cells[0], "|") != ""; first {
+			walks, visited, sources = walks+1, nil, ""
+		} else {
+			require.True(t, strings.Contains(sources, strings.TrimPrefix(dir, "..")+`"`), "%s: no room before it imports it", line)
+		}
+		require.NotContains(t, visited, room, "%s: a second visit", line)
+		visited = append(visited, room)
+		own := readSources(t, dir)
+		calls := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[2], -1)
+		require.NotEmpty(t, calls, line)
+		for _, call := range calls {
+			require.True(t, strings.Contains(own, call[1]+"("), "%s is not called: %s", call[1], line)
+		}
+		sources += own
+	}
+	require.Equal(t, 3, walks)
+}
+
+// readSources returns the Go files of a directory, without tests.
+func readSources(t *testing.T, dir string) (all string) {
+	files, err := filepath.Glob(dir + "/*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all += string(text)
+	}
+	return all
+}
+
 // TestVocabulary checks that the names in the vocabulary of docs/architecture.md
 // are declared in the packages that they name.
 func TestVocabulary(t *testing.T) {
@@ -226,14 +275,6 @@ func TestVocabulary(t *testing.T) {
 	names := regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*)").FindAllStringSubmatch(table, -1)
 	require.Greater(t, len(names), 40)
 	for _, name := range names {
-		sources := ""
-		files, err := filepath.Glob("../" + dirs[name[1]] + "/*.go")
-		require.NoError(t, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			sources += string(text)
-		}
-		require.Regexp(t, `(?m)^(type |func |\t)`+name[2]+`\b`, sources, name[0])
+		require.Regexp(t, `(?m)^(type |func |\t)`+name[2]+`\b`, readSources(t, "../"+dirs[name[1]]), name[0])
 	}
 }
