@@ -34,8 +34,11 @@ const registers = "r6 is the context, r7 the record, r8 the address that is bein
 // programs prints the instructions of all programs.
 func programs(w io.Writer, unit *compiler.Unit) {
 	fmt.Fprintf(w, "\nIn the programs %s.\n", registers)
+	places := placeNames(unit)
 	for _, name := range programNames(unit) {
-		program(w, unit, name)
+		insns := unit.Collection.Programs[name].Instructions
+		fmt.Fprintf(w, "\nprogram %q: %d instructions, for %s\n\n", name, len(insns), some(places[name]))
+		listing(w, insns)
 	}
 }
 
@@ -65,33 +68,23 @@ func programNames(unit *compiler.Unit) (names []string) {
 	return names
 }
 
-func program(w io.Writer, unit *compiler.Unit, name string) {
-	insns := unit.Collection.Programs[name].Instructions
-	fmt.Fprintf(w, "\nprogram %q: %d instructions, for %s\n\n", name, len(insns), places(unit, name))
-	listing(w, insns)
-}
-
-// places returns the functions that a program is attached to as text.
-func places(unit *compiler.Unit, program string) string { return some(placeNames(unit, program)) }
-
-// placeNames returns the names of the functions that a program is attached to.
-func placeNames(unit *compiler.Unit, program string) (names []string) {
+// placeNames returns the names of the functions that each program is attached to.
+func placeNames(unit *compiler.Unit) map[string][]string {
+	names := map[string][]string{}
 	for _, a := range unit.Attachments {
 		for _, p := range a.Places {
-			if a.Program != program && a.ProgramAt(p) != program {
-				continue
-			}
 			name := p.Symbol
 			if p.Addr != 0 && len(p.Probe.Func.Addrs) > 0 { // the symbol alone does not say it
 				name += fmt.Sprintf(" at %#x", p.Addr)
 			}
-			names = append(names, name)
+			names[a.Program] = append(names[a.Program], name)
+			if own := a.ProgramAt(p); own != a.Program {
+				names[own] = append(names[own], name)
+			}
 		}
 	}
 	for _, c := range unit.Companions {
-		if c.Program == program {
-			names = append(names, "tp:"+c.Tracepoint)
-		}
+		names[c.Program] = append(names[c.Program], "tp:"+c.Tracepoint)
 	}
 	return names
 }

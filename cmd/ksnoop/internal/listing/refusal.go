@@ -60,7 +60,7 @@ func WarnUntraced(w io.Writer, errs []error) {
 func DescribeRefusal(w io.Writer, unit *compiler.Unit, e *runtime.VerifierError, all bool) {
 	fmt.Fprintf(w, "ksnoop: the kernel's verifier refused the program %q, which is a bug of ksnoop: please report what follows\n", e.Program)
 	if p := unit.Collection.Programs[e.Program]; p != nil {
-		fmt.Fprintf(w, "\nprogram %q for %s, where %s:\n\n", e.Program, places(unit, e.Program), registers)
+		fmt.Fprintf(w, "\nprogram %q for %s, where %s:\n\n", e.Program, some(placeNames(unit)[e.Program]), registers)
 		listing(w, p.Instructions)
 	}
 	log := e.Err.Log

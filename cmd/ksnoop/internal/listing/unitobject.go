@@ -92,9 +92,10 @@ func newUnitObject(unit *compiler.Unit) *unitObject {
 		}
 		o.Maps = append(o.Maps, one)
 	}
+	places := placeNames(unit)
 	for _, name := range programNames(unit) {
 		one := programObject{Name: name, Functions: []btfdump.JSONString{}, Instructions: instructionObjects(unit.Collection.Programs[name].Instructions)}
-		for _, at := range placeNames(unit, name) {
+		for _, at := range places[name] {
 			one.Functions = append(one.Functions, btfdump.JSONString(at))
 		}
 		o.Programs = append(o.Programs, one)
