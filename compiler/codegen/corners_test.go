@@ -98,6 +98,28 @@ func TestGlobOfLongString(t *testing.T) {
 	}
 }
 
+// A string of as many characters as can be matched is whole.
+func TestGlobOfLongestString(t *testing.T) {
+	shown := []string{"entry count=5"}
+	for _, test := range []struct {
+		spec string
+		size int
+		want []string
+	}{
+		{`read(count) if ubuf ~ "*x"`, 1019, shown},
+		{`read(count) if ubuf ~ "*x"`, 1020, shown},
+		{`read(count) if ubuf ~ "*x"`, 1021, nil},
+		{`read(count) if !(ubuf ~ "*y")`, 1020, shown},
+		{`read(count) if !(ubuf ~ "*y")`, 1021, nil},
+		{`read(count) if ubuf ~ "x*"`, 1021, shown},
+	} {
+		r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, test.spec)
+		text := r.alloc([]byte(strings.Repeat("x", test.size) + "\x00"))
+		r.do(call{args: []uint64{0, text, 5, 0}})
+		require.Equal(t, test.want, r.shown(), "%s %d", test.spec, test.size)
+	}
+}
+
 var (
 	tPacked = &btf.Struct{Name: "packed", Size: 12, Members: []btf.Member{{Name: "a", Type: compilertest.Int}, {Name: "p", Type: compilertest.Ptr(compilertest.Dev), Offset: 32}}}
 	tOdd    = &btf.Struct{Name: "odd", Size: 16, Members: []btf.Member{{Name: "packed", Type: tPacked}, {Name: "c", Type: compilertest.Int, Offset: 96}}}
