@@ -154,9 +154,12 @@ func (j *journal) latest(addr, n uint64) string {
 	return objectName(best)
 }
 
+// valueName tells the values to show apart: by their text and their format.
+func valueName(v *compiler.Value) string { return v.Name + ":" + v.Format }
+
 // compare adds a value to the changes of a line if it is one, and keeps it.
 func (l *line) compare(v *runtime.Value, proc process) {
-	name := v.Name + ":" + v.Format
+	name := valueName(v.Value)
 	i := slices.IndexFunc(l.values, func(old lastValue) bool { return old.name == name })
 	if i >= 0 && l.values[i].same(v) {
 		return
