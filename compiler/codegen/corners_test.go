@@ -142,6 +142,20 @@ func TestPackedInRecord(t *testing.T) {
 	}
 }
 
+// The error for values to compare that loads do not reach says how many bytes all of
+// them take.
+func TestDiffsOutOfReach(t *testing.T) {
+	wide := &btf.Struct{Name: "wide", Size: 1 << 14, Members: []btf.Member{{Name: "bytes", Type: &btf.Array{Index: compilertest.Uint, Type: compilertest.U8, Nelems: 1 << 14}}}}
+	target := compilertest.NewTarget(t, compilertest.WithProbes, compilertest.Function("compared", &btf.Void{},
+		compilertest.Param("a", compilertest.Ptr(wide)), compilertest.Param("b", compilertest.Ptr(wide)), compilertest.Param("c", compilertest.Ptr(compilertest.Long))))
+	target.Symbols = nil
+	options := compiler.Options{MaxBytes: 1 << 14, RingBytes: 1 << 20}
+	_, err := generate([]*compiler.Probe{mustResolve(t, target, "compared(diff(*a), diff(*c))")}, options)
+	require.NoError(t, err)
+	_, err = generate([]*compiler.Probe{mustResolve(t, target, "compared(diff(*a), diff(*b), diff(*c))")}, options)
+	require.ErrorContains(t, err, "the values of compared to compare take 32912 bytes, more than 32767\n")
+}
+
 // An array of characters without a length is read as the string that begins
 // there.
 func TestFlexibleText(t *testing.T) {
