@@ -30,7 +30,7 @@ const deepestChange = 64
 
 // Changes returns the parts of a value of type t that differ. Of a union, all
 // members are compared, as nothing says which of them is meant. Bytes that one of
-// the states lacks are not compared.
+// the states lacks are not compared: an array of characters ends there, too.
 func Changes(t btf.Type, before, after []byte) []Change {
 	n := min(len(before), len(after))
 	d := differ{before: before[:n], after: after[:n], budget: mostChanges}
@@ -77,11 +77,16 @@ func (d *differ) add(t btf.Type, name string, at, size int) {
 	}
 }
 
-// array compares the elements of an array. An array of char is compared as a whole.
+// array compares the elements of an array. An array of char is compared as a whole, as
+// far as its bytes are there.
 func (d *differ) array(t btf.Type, a *btf.Array, name string, at, depth int) {
 	size, err := btf.Sizeof(a.Type)
 	if i, ok := btf.As[*btf.Int](a.Type); ok && i.Size == 1 && i.Name == "char" {
-		d.add(t, name, at, int(a.Nelems))
+		n := min(int(a.Nelems), len(d.before)-at)
+		if n < int(a.Nelems) {
+			t = &btf.Array{Type: a.Type, Index: a.Index, Nelems: uint32(n)}
+		}
+		d.add(t, name, at, n)
 		return
 	}
 	for i := 0; err == nil && size > 0 && i < int(a.Nelems) && at+i*size < len(d.before) && d.budget >= 0; i++ {

@@ -78,7 +78,8 @@ func TestChanges(t *testing.T) {
 	after := bytes.Clone(before)
 	after[44], after[27] = 1, '1'
 	require.Equal(t, `name: "eth0" -> "eth1"`, shownChanges(t, before[:46], after))
-	require.Empty(t, shownChanges(t, before[:30], after))
+	require.Equal(t, `name: "eth0" -> "eth1"`, shownChanges(t, before[:30], after))
+	require.Empty(t, shownChanges(t, before[:27], after))
 	require.Empty(t, btfdump.Changes(&btf.Void{}, before, after))
 }
 

@@ -94,6 +94,9 @@ func TestReplayPart(t *testing.T) {
 	status, _, stderr = runLine("replay", path, "--func", "tcp_*")
 	require.Equal(t, 2, status)
 	require.Equal(t, "ksnoop: --func is \"tcp_*\": the recording has no such function: ksnoop info "+path+" lists its functions\n", stderr)
+	status, _, stderr = runLine("replay", path, "--func", "[^v]*")
+	require.Equal(t, 2, status)
+	require.Equal(t, "ksnoop: --func: a '^' after '['\n  [^v]*\n  ^^^^\n  everything but some is written [!v]\n", stderr)
 }
 
 // TestReplayPartOfTables verifies that replay shows the tables of some functions, and
@@ -113,6 +116,8 @@ func TestReplayPartOfTables(t *testing.T) {
 	}{
 		{nil, []string{"vfs_read", "vfs_open", "vfs_[or]*", "tp:t*", span}, "none"},
 		{[]string{"--func", "vfs_*"}, []string{"vfs_read", "vfs_open", "vfs_[or]*", span}, "none"},
+		{[]string{"--func", "vfs_[r-]*"}, []string{"vfs_read", "vfs_[or]*", span}, "vfs_open"},
+		{[]string{"--func", "[!-v]*"}, []string{"tp:t*"}, "none"},
 		{[]string{"--func", "*_open"}, []string{"vfs_open", "vfs_[or]*", span}, "vfs_read"},
 		{[]string{"--func", "vfs_read", "--func", "tick"}, []string{"vfs_read", "vfs_[or]*", "tp:t*", span}, "vfs_open"},
 		{[]string{"--func", "tp:tick"}, []string{"tp:t*"}, "none"},

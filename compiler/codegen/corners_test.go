@@ -98,6 +98,28 @@ func TestGlobOfLongString(t *testing.T) {
 	}
 }
 
+// A string of as many characters as can be matched is whole.
+func TestGlobOfLongestString(t *testing.T) {
+	shown := []string{"entry count=5"}
+	for _, test := range []struct {
+		spec string
+		size int
+		want []string
+	}{
+		{`read(count) if ubuf ~ "*x"`, 1019, shown},
+		{`read(count) if ubuf ~ "*x"`, 1020, shown},
+		{`read(count) if ubuf ~ "*x"`, 1021, nil},
+		{`read(count) if !(ubuf ~ "*y")`, 1020, shown},
+		{`read(count) if !(ubuf ~ "*y")`, 1021, nil},
+		{`read(count) if ubuf ~ "x*"`, 1021, shown},
+	} {
+		r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, test.spec)
+		text := r.alloc([]byte(strings.Repeat("x", test.size) + "\x00"))
+		r.do(call{args: []uint64{0, text, 5, 0}})
+		require.Equal(t, test.want, r.shown(), "%s %d", test.spec, test.size)
+	}
+}
+
 var (
 	tPacked = &btf.Struct{Name: "packed", Size: 12, Members: []btf.Member{{Name: "a", Type: compilertest.Int}, {Name: "p", Type: compilertest.Ptr(compilertest.Dev), Offset: 32}}}
 	tOdd    = &btf.Struct{Name: "odd", Size: 16, Members: []btf.Member{{Name: "packed", Type: tPacked}, {Name: "c", Type: compilertest.Int, Offset: 96}}}
@@ -118,6 +140,20 @@ func TestPackedInRecord(t *testing.T) {
 		require.Equal(t, int16(-1), sig.Params[0].Words[0].Reg)
 		require.Equal(t, compiler.AMD64.ArgRegs[1], sig.Params[1].Words[0].Reg, "the first one has the address of the result")
 	}
+}
+
+// The error for values to compare that loads do not reach says how many bytes all of
+// them take.
+func TestDiffsOutOfReach(t *testing.T) {
+	wide := &btf.Struct{Name: "wide", Size: 1 << 14, Members: []btf.Member{{Name: "bytes", Type: &btf.Array{Index: compilertest.Uint, Type: compilertest.U8, Nelems: 1 << 14}}}}
+	target := compilertest.NewTarget(t, compilertest.WithProbes, compilertest.Function("compared", &btf.Void{},
+		compilertest.Param("a", compilertest.Ptr(wide)), compilertest.Param("b", compilertest.Ptr(wide)), compilertest.Param("c", compilertest.Ptr(compilertest.Long))))
+	target.Symbols = nil
+	options := compiler.Options{MaxBytes: 1 << 14, RingBytes: 1 << 20}
+	_, err := generate([]*compiler.Probe{mustResolve(t, target, "compared(diff(*a), diff(*c))")}, options)
+	require.NoError(t, err)
+	_, err = generate([]*compiler.Probe{mustResolve(t, target, "compared(diff(*a), diff(*b), diff(*c))")}, options)
+	require.ErrorContains(t, err, "the values of compared to compare take 32912 bytes, more than 32767\n")
 }
 
 // An array of characters without a length is read as the string that begins

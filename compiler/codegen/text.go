@@ -165,10 +165,14 @@ func (p *program) testState(bit int, no string) {
 // It reports whether the string always ends within the chunks.
 func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, unread string) (whole bool) {
 	if v.Text != compiler.NoText {
+		size := textChunk
 		for i := range textChunks {
-			p.readTextAt(i*(textChunk-1), v.Text, textChunk)
+			if i == textChunks-1 {
+				size++ // for the NUL of a string that ends with this chunk
+			}
+			p.readTextAt(i*(textChunk-1), v.Text, size)
 			p.emit(asm.JSLE.Imm(asm.R0, 0, unread))
-			p.globLoop(glob, textChunk-1, ended)
+			p.globLoop(glob, size-1, ended)
 		}
 		return false
 	}

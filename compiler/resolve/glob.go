@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,35 +12,8 @@ import (
 	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// matches reports whether the glob matches a function's name, which has no slash.
-func matches(glob, name string) bool {
-	if !strings.ContainsAny(glob, `?[\`) {
-		return matchesStars(glob, name)
-	}
-	ok, err := path.Match(strings.ReplaceAll(glob, "[!", "[^"), name)
-	return ok && err == nil
-}
-
-// matchesStars does the same as matches for a glob whose only wildcards are stars.
-// Package path tries the rest of the glob at each letter after a star, which takes ten
-// times as long for the symbols of a kernel.
-func matchesStars(glob, name string) bool {
-	text, rest, star := strings.Cut(glob, "*")
-	if !star {
-		return glob == name
-	}
-	name, ok := strings.CutPrefix(name, text)
-	for ok {
-		if text, rest, star = strings.Cut(rest, "*"); !star {
-			return strings.HasSuffix(name, text)
-		}
-		_, name, ok = strings.Cut(name, text)
-	}
-	return false
-}
-
 func matchesAny(globs []string, name string) bool {
-	return slices.ContainsFunc(globs, func(g string) bool { return matches(g, name) })
+	return slices.ContainsFunc(globs, func(g string) bool { return spec.Matches(g, name) })
 }
 
 // mostFunctions is the largest number of functions that a glob may match.
@@ -174,7 +146,7 @@ func Names(t *spec.Trace, target *compiler.Target) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the kernel's types: %w", err)
 		}
-		if name, ok := listed(name); ok && matches(t.Func.Name, name) {
+		if name, ok := listed(name); ok && spec.Matches(t.Func.Name, name) {
 			names = append(names, name)
 		}
 	}

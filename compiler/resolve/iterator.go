@@ -75,7 +75,7 @@ func iterators(t *spec.Trace, target *compiler.Target) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the kernel's types: %w", err)
 		}
-		if name, ok := strings.CutPrefix(name, iteratorType); ok && spec.IsName(name) && matches(t.Func.Name, name) {
+		if name, ok := strings.CutPrefix(name, iteratorType); ok && spec.IsName(name) && spec.Matches(t.Func.Name, name) {
 			names = append(names, name)
 		}
 	}

@@ -68,7 +68,7 @@ func (n *Needs) Expand(names func(kind, prefix string) iter.Seq[string]) bool {
 		}
 		for name := range names(kind, prefix+spec.GlobPrefix(t.Func.Name)) {
 			name = name[len(prefix):]
-			if !spec.IsName(name) || !matches(t.Func.Name, name) {
+			if !spec.IsName(name) || !spec.Matches(t.Func.Name, name) {
 				continue
 			}
 			if found++; found > fewMatches {

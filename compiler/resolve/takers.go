@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // takers returns the functions with a parameter that points to objects.
@@ -52,9 +54,9 @@ func (w *follower) wanted(module, name string) bool {
 	return slices.ContainsFunc(w.In, func(glob string) bool {
 		of, rest, qualified := strings.Cut(glob, ":")
 		if !qualified {
-			return matches(glob, name)
+			return spec.Matches(glob, name)
 		}
-		return of == cmp.Or(module, vmlinux) && matches(rest, name)
+		return of == cmp.Or(module, vmlinux) && spec.Matches(rest, name)
 	})
 }
 

@@ -50,7 +50,7 @@ func notInModule(t *compiler.Target, trace *spec.Trace) string {
 	if spec.IsGlob(name) {
 		// The module's functions mostly begin with its name, which the glob may
 		// leave out.
-		isOf = func(f string) bool { return strings.HasPrefix(f, module+"_") && matches(name, f) }
+		isOf = func(f string) bool { return strings.HasPrefix(f, module+"_") && spec.Matches(name, f) }
 	}
 	for f := range typeNames(t, t.Kernel, FuncKind) {
 		if isOf(f) {

@@ -243,10 +243,16 @@ func (b *Binary) String() string {
 func (n *Number) String() string { return n.Const.String() }
 
 // within returns x in canonical form, in parentheses if it binds weaker than least.
-// An & always has them, as it would be a predicate without.
+// An & always has them, as it would be a predicate without, and so has a | after a
+// number, which would be a constant.
 func within(x Expr, least precedence) string {
-	if b, ok := x.(*Binary); ok && (b.Op == BitAnd || b.Op.precedence() < least) {
+	b, ok := x.(*Binary)
+	if !ok {
+		return x.String()
+	}
+	_, number := b.X.(*Number)
+	if b.Op == BitAnd || b.Op == BitOr && number || b.Op.precedence() < least {
 		return "(" + b.String() + ")"
 	}
-	return x.String()
+	return b.String()
 }

@@ -58,6 +58,71 @@ func GlobPrefix(glob string) string {
 
 const wildcards = "*?["
 
+// Matches reports whether glob matches the whole name. A glob that [ParseGlob] refuses
+// matches nothing.
+func Matches(glob, name string) bool {
+	if !strings.ContainsAny(glob, `?[\`) {
+		return matchesStars(glob, name)
+	}
+	at, n := 0, 0
+	star, covered := -1, 0 // what follows the last star, and how much of name ends with what the star matches
+	for at < len(glob) || n < len(name) {
+		size := 0
+		switch {
+		case at < len(glob) && glob[at] == '*':
+			at++
+			star, covered = at, n
+			continue
+		case at < len(glob) && n < len(name):
+			size = matchesByte(glob, at, name[n])
+		}
+		switch {
+		case size > 0:
+			at, n = at+size, n+1
+		case star < 0 || covered == len(name):
+			return false
+		default:
+			covered++
+			at, n = star, covered
+		}
+	}
+	return true
+}
+
+// matchesByte returns the length of the element at an offset of glob, or 0 if it does
+// not match c.
+func matchesByte(glob string, at int, c byte) int {
+	if strings.IndexByte(`?[\`, glob[at]) < 0 { // as mostly: an element would take memory
+		if glob[at] == c {
+			return 1
+		}
+		return 0
+	}
+	e, size, err := globElement(glob, at)
+	if err != nil || !e.Match(c) {
+		return 0
+	}
+	return size
+}
+
+// matchesStars does the same as Matches for a glob whose only wildcards are stars. Trying
+// the rest of the glob at each letter after a star takes ten times as long for the symbols
+// of a kernel.
+func matchesStars(glob, name string) bool {
+	text, rest, star := strings.Cut(glob, "*")
+	if !star {
+		return glob == name
+	}
+	name, ok := strings.CutPrefix(name, text)
+	for ok {
+		if text, rest, star = strings.Cut(rest, "*"); !star {
+			return strings.HasSuffix(name, text)
+		}
+		_, name, ok = strings.Cut(name, text)
+	}
+	return false
+}
+
 // globElement parses the element at an offset of the pattern and returns its
 // length.
 func globElement(pattern string, at int) (e GlobElement, size int, err error) {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,6 +61,77 @@ func TestGlobElementMatch(t *testing.T) {
 		for _, c := range []byte(test.differs) {
 			require.False(t, elements[0].Match(c), "%s %c", test.pattern, c)
 		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, test := range []struct {
+		glob, names string // those that begin with ! do not match
+	}{
+		{"read", "read !reads !rea"},
+		{"vfs_*", "vfs_read vfs_ !vfs"},
+		{"*read*", "vfs_readv read !vfs_write"},
+		{"a*b?c", "abxc abbxbxc !abc !abxd"},
+		{"tcp_[rs]*", "tcp_sendmsg tcp_recvmsg !tcp_init"},
+		{"*[!a-y]", "xyz !zxy !"},
+		{"vfs_[r-]*", "vfs_read vfs_- !vfs_write"},
+		{"vfs_[-r]*", "vfs_read vfs_- !vfs_write"},
+		{"[a-c-e]", "b - e !d"},
+		{"[!-a]", "b !- !a"},
+		{"x[+--]", "x, x- !x."},
+		{"*[", "![ !a"},
+	} {
+		for _, name := range strings.Split(test.names, " ") {
+			name, differs := strings.CutPrefix(name, "!")
+			require.Equal(t, !differs, Matches(test.glob, name), "%s %s", test.glob, name)
+		}
+	}
+}
+
+// FuzzMatches checks that a glob matches what its elements match one by one, and that one
+// that is refused matches nothing.
+func FuzzMatches(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"", ""}, {"*", ""}, {"**", "a"}, {"vfs_*", "vfs_read"}, {"*_read", "vfs_read"}, {"*read*", "vfs_readv"}, {"a*b*c", "abbc"},
+		{"a*a", "a"}, {"ab*ba", "aba"}, {"*ab", "aab"}, {"*aab", "aaab"}, {"vfs_?ead", "vfs_read"}, {"tcp_[rs]*", "tcp_sendmsg"}, {"read", "read"}, {`\*`, "*"},
+		{"*[r-]?", "vfs_-a"}, {"a*[", "a"}, {"*a?[!b]*c", "aaxbaxxc"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, glob, name string) {
+		elements, err := ParseGlob(glob)
+		matched := make([]bool, len(name)+1) // by the elements so far: the beginnings of the name
+		matched[0] = true
+		for _, e := range elements {
+			next := make([]bool, len(name)+1)
+			for n := range next {
+				next[n] = n > 0 && e.Match(name[n-1]) && (matched[n-1] || e.Star && next[n-1]) || e.Star && matched[n]
+			}
+			matched = next
+		}
+		require.Equal(t, err == nil && matched[len(name)], Matches(glob, name), "%q %q", glob, name)
+	})
+}
+
+// BenchmarkMatches looks through as many names as a kernel has symbols.
+func BenchmarkMatches(b *testing.B) {
+	names := make([]string, 150_000)
+	for i := range names {
+		names[i] = fmt.Sprintf("%x_inode_operation_%x", i%977, i)
+	}
+	for _, glob := range []string{"*permission", "*_permissio[n-]"} {
+		b.Run(glob, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				for _, name := range names {
+					if Matches(glob, name) {
+						n++
+					}
+				}
+				require.Zero(b, n)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/spectest"
 )
 
 // samples are texts for the names of the grammar in docs/spec.md that it explains in
@@ -160,7 +161,7 @@ var likeCast = regexp.MustCompile(`\( (count|file|u32|pid_t)( \[ \d+ \])? \)`)
 
 // TestGrammar verifies that what the grammar in docs/spec.md allows can be parsed, with
 // the exceptions in the text below it: a name alone in parentheses is a cast if a value
-// may follow, and after does not nest.
+// may follow, and after does not nest. What is parsed prints as a spec of the same meaning.
 func TestGrammar(t *testing.T) {
 	page, err := os.ReadFile("../../docs/spec.md")
 	require.NoError(t, err)
@@ -170,8 +171,11 @@ func TestGrammar(t *testing.T) {
 		var b strings.Builder
 		g.write(&b, g.rules["SPEC"], 0)
 		text := b.String()
-		if _, err := spec.Parse(text); err == nil {
+		if trace, err := spec.Parse(text); err == nil {
 			parsed++
+			again, err := spec.Parse(trace.String())
+			require.NoError(t, err, text)
+			require.Equal(t, spectest.Bare(trace), spectest.Bare(again), text)
 		} else if !likeCast.MatchString(text) {
 			require.ErrorContains(t, err, "'after' inside of", text)
 		}

@@ -144,8 +144,15 @@ func (i *Index) String() string {
 // String returns d in canonical form: "*skb->dev".
 func (d *Deref) String() string { return "*" + within(d.X, single) }
 
-// String returns c in canonical form: "(struct sock *)sk".
-func (c *Cast) String() string { return "(" + c.Type.String() + ")" + within(c.X, single) }
+// String returns c in canonical form: "(struct sock *)sk". A star after the type of an
+// array would multiply.
+func (c *Cast) String() string {
+	text := within(c.X, single)
+	if c.Type.Count > 0 && strings.HasPrefix(text, "*") {
+		text = "(" + text + ")"
+	}
+	return "(" + c.Type.String() + ")" + text
+}
 
 // String returns t in canonical form: "struct sock *".
 func (t TypeName) String() string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 // Limits of what is kept for the paths at the end.
@@ -47,9 +48,10 @@ type lastValue struct {
 	process
 }
 
-// same reports whether a value has not changed.
-func (l *lastValue) same(v *runtime.Value) bool {
-	return l.Fault == v.Fault && l.Addr == v.Addr && bytes.Equal(l.Data, v.Data)
+// same reports whether a value in a process has not changed.
+func (l *lastValue) same(v *runtime.Value, proc process) bool {
+	other := l.pid != proc.pid && v.Base.Builtin == compiler.UserStack && userstack.HasAddresses(v.Data)
+	return l.Fault == v.Fault && l.Addr == v.Addr && bytes.Equal(l.Data, v.Data) && !other
 }
 
 // journal keeps the objects that are followed.
@@ -154,11 +156,14 @@ func (j *journal) latest(addr, n uint64) string {
 	return objectName(best)
 }
 
+// valueName tells the values to show apart: by their text and their format.
+func valueName(v *compiler.Value) string { return v.Name + ":" + v.Format }
+
 // compare adds a value to the changes of a line if it is one, and keeps it.
 func (l *line) compare(v *runtime.Value, proc process) {
-	name := v.Name + ":" + v.Format
+	name := valueName(v.Value)
 	i := slices.IndexFunc(l.values, func(old lastValue) bool { return old.name == name })
-	if i >= 0 && l.values[i].same(v) {
+	if i >= 0 && l.values[i].same(v, proc) {
 		return
 	}
 	kept := *v

@@ -71,6 +71,37 @@ b 0xff02: 2 calls in 200ns, not ended
 `, text.String())
 }
 
+// TestFollowNames verifies that values of one name have different ones in JSON, as the
+// items of a trace do.
+func TestFollowNames(t *testing.T) {
+	unit, event := followEvents()
+	length := unit.Events[0].Items[0]
+	hex := *length
+	hex.Format = "x"
+	for _, ev := range unit.Events {
+		ev.Items = append(ev.Items, &hex)
+	}
+	p, err := New(unit, Options{Format: "json", Version: "1"})
+	require.NoError(t, err)
+	for i, n := range []uint32{5, 0, 7} {
+		ev := event(i, 1, 1000, n)
+		second := ev.Values[0]
+		second.Value = &hex
+		ev.Values = append(ev.Values, second)
+		require.NoError(t, p.Event(ev))
+	}
+	var text strings.Builder
+	require.NoError(t, p.Flush(&text))
+	for _, want := range []string{
+		`"show":[{"name":"skb->len","type":"unsigned int"},{"name":"skb->len#2","type":"unsigned int","format":"x"}]}`,
+		`"values":{"skb->len":5,"skb->len#2":"0x5"}}`,
+		`"values":{"skb->len":null,"skb->len#2":null},"was":{"skb->len":5,"skb->len#2":"0x5"},"faults":{"skb->len":"NULL pointer","skb->len#2":"NULL pointer"}}`,
+		`"values":{"skb->len":7,"skb->len#2":"0x7"},"was":{"skb->len":null,"skb->len#2":null}}`,
+	} {
+		require.Contains(t, text.String(), want+"\n")
+	}
+}
+
 // TestFollowKeeps verifies that the paths of objects take a limited amount of memory.
 func TestFollowKeeps(t *testing.T) {
 	unit, event := followEvents()

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -53,10 +54,11 @@ type (
 type followJSON struct {
 	jsonPrinter
 	journal
+	members map[string]string // of the values to show, by valueName: their names, which differ
 }
 
 func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
-	p := &followJSON{*newJSON(o, unit), journal{objects: map[uint64]*followed{}}}
+	p := &followJSON{*newJSON(o, unit), journal{objects: map[uint64]*followed{}}, map[string]string{}}
 	functions := map[*compiler.Function]bool{}
 	for _, ev := range unit.Events {
 		functions[ev.Probe.Func] = true
@@ -66,8 +68,10 @@ func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
 		Type: "run", Version: jsonVersion, Ksnoop: btfdump.JSONString(o.Version), Kernel: btfdump.JSONString(o.System.Kernel),
 		jsonSystem: p.origin(), Object: btfdump.JSONString(btfdump.TypeName(start.Probe.Follow.Type)), Functions: len(functions), Show: []jsonItemLine{},
 	}
-	for _, v := range start.Items {
-		head.Show = append(head.Show, jsonItemLine{btfdump.JSONString(v.Name), btfdump.JSONString(btfdump.TypeName(v.Type)), v.Format})
+	for i, item := range newJSONItems(start.Items) {
+		v := start.Items[i]
+		p.members[valueName(v)] = cmp.Or(p.members[valueName(v)], item.name)
+		head.Show = append(head.Show, jsonItemLine{btfdump.JSONString(item.name), btfdump.JSONString(btfdump.TypeName(v.Type)), v.Format})
 	}
 	p.text = AppendJSON(p.text, head)
 	return p
@@ -132,7 +136,7 @@ func (p *followJSON) changed(l *line, proc process) error {
 		start := p.open(part.key)
 		for _, c := range l.changes {
 			if v, of := part.show(c); v != nil {
-				p.key(string(quoteJSON(nil, c.Name)))
+				p.key(p.member(c))
 				if err := p.value(v, of); err != nil {
 					return err
 				}
@@ -143,12 +147,17 @@ func (p *followJSON) changed(l *line, proc process) error {
 	start := p.open(`,"faults":{`)
 	for _, c := range l.changes {
 		if c.Fault != compiler.NoFault {
-			p.key(string(quoteJSON(nil, c.Name)))
+			p.key(p.member(c))
 			p.text = btfdump.AppendJSONString(p.text, []byte(c.Reason()))
 		}
 	}
 	p.close(start)
 	return nil
+}
+
+// member returns the name of a value that has changed, quoted.
+func (p *followJSON) member(c change) string {
+	return string(quoteJSON(nil, cmp.Or(p.members[valueName(c.Value.Value)], c.Name)))
 }
 
 // Loss prints nothing: the last line has all losses.

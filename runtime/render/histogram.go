@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -69,6 +70,8 @@ func edge(a *compiler.Aggregate, bound uint64) runtime.Int {
 // boundText returns a bound: a time in its unit, a power of two as 64K.
 func boundText(a *compiler.Aggregate, n runtime.Int) string {
 	switch {
+	case a.Unit() == "ns" && a.Kind == compiler.Linear:
+		return exactTime(n.Float64())
 	case a.Unit() == "ns":
 		return timeText(n.Float64())
 	case a.Kind == compiler.Linear:
@@ -108,6 +111,15 @@ func timeText(ns float64) string {
 		return strconv.FormatFloat(ns, 'f', 0, 64) + timeUnits[unit]
 	}
 	return strconv.FormatFloat(ns, 'g', 3, 64) + timeUnits[unit]
+}
+
+// exactTime returns a time in ns with all its digits and its unit: 1.001ms.
+func exactTime(ns float64) string {
+	unit, one := 0, 1.0
+	for ; math.Abs(ns) >= 1000*one && unit < len(timeUnits)-1; unit++ {
+		one *= 1000
+	}
+	return strconv.FormatFloat(ns/one, 'f', -1, 64) + timeUnits[unit]
 }
 
 var timeUnits = []string{"ns", "us", "ms", "s"}

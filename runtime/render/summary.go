@@ -214,7 +214,7 @@ func (s Summary) Text(width int) string {
 		t.Row(row...)
 	}
 	var text strings.Builder
-	text.WriteString(t.Fit(width))
+	text.WriteString(t.Fold(width))
 	for _, m := range s.Shared {
 		fmt.Fprintf(&text, "  %s\n", &m)
 	}

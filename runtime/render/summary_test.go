@@ -86,6 +86,29 @@ func TestSummaryTable(t *testing.T) {
 `, "\n"+s.Text(0))
 }
 
+// TestSummaryFolds verifies that columns that do not fit are below the others, also where
+// the last one is not a number in each row.
+func TestSummaryFolds(t *testing.T) {
+	n := func(n uint64) *uint64 { return &n }
+	span := Counts{Hits: n(12), Filtered: n(0), Matched: n(12), Delivered: n(10), Lost: n(2), NoRoom: n(0), Unreadable: n(0), Unpaired: n(0)}
+	begin := span
+	begin.Replaced, begin.Open = n(1), n(3)
+	s := Summary{Probes: []ProbeSummary{{ProbeName{Func: "vfs_open", Kind: "begin", Attach: "fentry"}, begin}, {ProbeName{Func: "vfs_read", Kind: "span", Attach: "fexit"}, span}}}
+	require.Equal(t, `
+  FUNCTION  KIND   ATTACH  HITS  FILTERED  MATCHED  DELIVERED
+  vfs_open  begin  fentry    12         0       12         10
+  vfs_read  span   fexit     12         0       12         10
+
+  FUNCTION  LOST  MISSED  NO ROOM  UNREADABLE  UNPAIRED
+  vfs_open     2  -             0           0         0
+  vfs_read     2  -             0           0         0
+
+  FUNCTION  REPLACED  OPEN
+  vfs_open  1         3
+  vfs_read  -         -
+`, "\n"+s.Text(61))
+}
+
 // TestSummaryAddsMissed verifies that the misses of several links of one probe are
 // added.
 func TestSummaryAddsMissed(t *testing.T) {

@@ -369,6 +369,21 @@ func TestBounds(t *testing.T) {
 	} {
 		require.Equal(t, tc.want, boundsText(hist, runtime.Bucket{From: tc.from, To: tc.to}))
 	}
+	// Those of lhist are exact, as neighbours may differ by little.
+	linear := aggregate(compiler.Linear, "lhist($duration, 1001us, 4000s, 1us)", duration)
+	linear.Low, linear.High, linear.Step = 1001000, 4e12, 1000
+	for _, tc := range []struct {
+		from, to int64
+		want     string
+	}{
+		{0, 1000999, "(..., 1.001ms)"},
+		{1001000, 1001999, "[1.001ms, 1.002ms)"},
+		{999999000, 999999999, "[999.999ms, 1s)"},
+		{3999999999000, 3999999999999, "[3999.999999s, 4000s)"},
+		{4e12, 5e12, "[4000s, ...)"},
+	} {
+		require.Equal(t, tc.want, boundsText(linear, runtime.Bucket{From: runtime.NewInt(tc.from), To: runtime.NewInt(tc.to)}))
+	}
 }
 
 // TestTableTime verifies that a table has the time of day if it is asked for.

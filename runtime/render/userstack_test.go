@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -64,5 +65,33 @@ func TestStackBefore(t *testing.T) {
 		}
 		require.Equal(t, 1, strings.Count(text.String(), "began"), "%s: %s", format, &text)
 		require.Equal(t, 1, strings.Count(text.String(), "ended"), "%s: %s", format, &text)
+	}
+}
+
+// TestStackOfOther verifies that addresses are a change where they are those of another
+// process, and places in files are not.
+func TestStackOfOther(t *testing.T) {
+	inFile := words(1, 0, 0, 0x10)
+	for _, tc := range []struct {
+		data  []byte
+		pids  []uint32
+		lines int // that show the stack
+	}{
+		{frameAt(0x10), []uint32{7, 7}, 1},
+		{frameAt(0x10), []uint32{7, 77}, 2},
+		{append(bytes.Clone(inFile), frameAt(0x10)...), []uint32{7, 77}, 2},
+		{inFile, []uint32{7, 77}, 1},
+	} {
+		unit, event := followEvents()
+		p, err := New(unit, Options{Format: "json", Stacks: stacksOf()})
+		require.NoError(t, err)
+		for i, pid := range tc.pids {
+			ev := event(i, 1, 1000, 5)
+			ev.PID, ev.Values = pid, []runtime.Value{{Value: ustack, Data: tc.data}}
+			require.NoError(t, p.Event(ev))
+		}
+		var text strings.Builder
+		require.NoError(t, p.Flush(&text))
+		require.Equal(t, tc.lines, strings.Count(text.String(), `"values":{"$ustack":`), "%v: %s", tc, &text)
 	}
 }

@@ -114,6 +114,17 @@ func (s *Stacks) frame(k *Key, when time.Duration) (Frame, bool) {
 	return f, true
 }
 
+// HasAddresses reports whether a stack has addresses in memory, which mean something else
+// in another process. Places in files with build IDs do not.
+func HasAddresses(data []byte) bool {
+	for i := 0; i+FrameSize <= len(data); i += FrameSize {
+		if binary.NativeEndian.Uint32(data[i:]) == addressOnly {
+			return true
+		}
+	}
+	return false
+}
+
 // MostName is the largest size in bytes of a text of a [Frame]. Of longer ones, which
 // any process can have, only the beginning is known.
 const MostName = 4 << 10

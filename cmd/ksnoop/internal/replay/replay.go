@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -332,8 +331,8 @@ func (m Moment) after(begin time.Duration) time.Duration {
 
 // checkGlob returns an error for a value of --func that is no pattern.
 func checkGlob(glob string) error {
-	if _, err := path.Match(glob, ""); err != nil {
-		return exit.Usagef("--func is %q: that is not a pattern of names, such as tcp_*", glob)
+	if _, err := spec.ParseGlob(glob); err != nil {
+		return exit.Usagef("--func: %w", err)
 	}
 	return nil
 }
@@ -344,9 +343,7 @@ func checkGlob(glob string) error {
 func matches(globs []string, ev *compiler.EventType) bool {
 	for _, glob := range globs {
 		for _, fn := range functions(ev) {
-			plain, _ := path.Match(glob, fn.Name)
-			marked, _ := path.Match(glob, render.FunctionName(fn))
-			if plain || marked {
+			if spec.Matches(glob, fn.Name) || spec.Matches(glob, render.FunctionName(fn)) {
 				return true
 			}
 		}

@@ -18,6 +18,19 @@ func TestLeftOut(t *testing.T) {
 		leftOut(map[string]int{"a": 1, "b": 3, "c": 1, "d": 4, "e": 5, "f": 1}))
 }
 
+// TestShort verifies that a reason is cut between characters, not within one.
+func TestShort(t *testing.T) {
+	for reason, want := range map[string]string{
+		strings.Repeat("x", 100):                                    strings.Repeat("x", 100),
+		strings.Repeat("x", 101):                                    strings.Repeat("x", 97) + "...",
+		strings.Repeat("x", 95) + "\u00e9\u00e9" + "more, and more": strings.Repeat("x", 95) + "\u00e9...",
+		strings.Repeat("x", 96) + "\u00e9\u00e9" + "more, and more": strings.Repeat("x", 96) + "...",
+		strings.Repeat("x", 94) + "\U0001f600" + "more, and more":   strings.Repeat("x", 94) + "...",
+	} {
+		require.Equal(t, want, Short(reason))
+	}
+}
+
 func TestAreFunctions(t *testing.T) {
 	require.Equal(t, "2 functions are", AreFunctions(2, &spec.Trace{}))
 	require.Equal(t, "1 tracepoint is", AreFunctions(1, &spec.Trace{Tracepoint: true}))
