@@ -115,7 +115,7 @@ func (t *tracing) close() {
 // events returns the source of as many events of a session as are wanted.
 func (t *tracing) events(session *runtime.Session, source eventSource) eventSource {
 	if t.objects > 0 {
-		return &untilEnded{session, t.objects}
+		return &untilEnded{objectSource: session, objects: t.objects}
 	}
 	if t.bounds.Events == 0 {
 		return source
