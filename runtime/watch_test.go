@@ -157,3 +157,41 @@ func TestReadLast(t *testing.T) {
 		require.Equal(t, tc.want, got)
 	}
 }
+
+// TestLostFound verifies that an object is waited for no longer if the record of the call
+// that found it was lost, while that of another one is on the way.
+func TestLostFound(t *testing.T) {
+	memory := func() *counterMemory { return &counterMemory{bytes: make([]byte, 4096)} }
+	s := &Session{objects: memory(), watched: memory()}
+	find := &compiler.Probe{Follow: &compiler.Follow{Limit: 2}, Find: &compiler.Find{Members: make([]compiler.Member, 1)}}
+	for range 2 {
+		s.attached = append(s.attached, &attached{link: &breakpoints{probe: &compiler.Probe{Watch: &compiler.Watch{Finder: find, Old: &compiler.Value{Scalar: &compiler.Scalar{Size: 1}}}}}})
+	}
+	first, second := s.attached[0].link.(*breakpoints), s.attached[1].link.(*breakpoints)
+	require.False(t, s.Gone())
+	require.False(t, s.Gone(), "nothing is found yet")
+	require.NoError(t, s.objects.store(compiler.ObjectStarted, 1))
+	require.False(t, s.Gone(), "its record may be on the way")
+	first.addr, first.object = 8, 1
+	require.NoError(t, s.objects.store(compiler.ObjectAddrs, 8))
+	require.NoError(t, s.objects.store(compiler.ObjectNumbers, 1))
+	require.False(t, s.Gone())
+	require.NoError(t, s.objects.store(compiler.ObjectStarted, 2))
+	require.False(t, s.Gone())
+	ended, err := s.EndGone()
+	require.NoError(t, err)
+	require.Empty(t, ended)
+	require.True(t, s.Gone())
+	ended, err = s.EndGone()
+	require.NoError(t, err)
+	require.Equal(t, []Ended{{Probe: second.probe}}, ended)
+	require.True(t, s.Watching())
+	require.False(t, s.Gone())
+	require.NoError(t, s.objects.store(compiler.ObjectAddrs, 0))
+	require.False(t, s.Gone())
+	require.True(t, s.Gone())
+	ended, err = s.EndGone()
+	require.NoError(t, err)
+	require.Len(t, ended, 1)
+	require.False(t, s.Watching())
+}
