@@ -89,7 +89,7 @@ func (b *breakpoints) sinceFound(found []byte) *Unseen {
 }
 
 // EndObject removes the breakpoints of an object that has ended, and stores in the
-// event what was watched of it.
+// event what was watched of it. That is nothing of a member that WatchObject could not read.
 func (s *Session) EndObject(ev *Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +97,9 @@ func (s *Session) EndObject(ev *Event) error {
 		ended, err := s.endMember(b)
 		if err != nil {
 			return err
+		}
+		if b.last == nil && atomic.LoadUint64(s.watched.word(b.probe.Watch.Slot*compiler.WatchedSize+compiler.WatchedAddr)) == 0 {
+			continue
 		}
 		if ended.Unseen != nil {
 			ended.Unseen.Time = ev.Time
