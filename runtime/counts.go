@@ -68,7 +68,7 @@ func (s *Session) EventCounts() ([]Counts, error) {
 	all := make([]Counts, len(s.unit.Events))
 	err := s.counters.use(func(load func(off int) uint64) {
 		for i, ev := range s.unit.Events {
-			all[i] = Counts{EventType: ev, Counters: s.unit.Counters.Read(ev, load), Delivered: s.delivered[i].Load(), Unread: s.unread[i]}
+			all[i] = Counts{EventType: ev, Counters: s.unit.Counters.Read(ev, load), Delivered: s.delivered[i].Load(), Unread: s.unread[i].Load()}
 		}
 	})
 	if err != nil {
