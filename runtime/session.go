@@ -141,6 +141,9 @@ func (s *Session) notLoaded(err error, limit uint64) error {
 	return err
 }
 
+// AttachedAt returns when attaching began, by CLOCK_MONOTONIC. No record is older.
+func (s *Session) AttachedAt() time.Duration { return s.attachedAt }
+
 // Unit returns the unit that is loaded. [Session.Attach] may have replaced it, see
 // [Session].Recompile.
 func (s *Session) Unit() *compiler.Unit { return s.unit }

@@ -137,9 +137,10 @@ func TestRecordFiles(t *testing.T) {
 		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
 	}
 	r := &recorder{o: &Options{Version: "1"}, file: f, unit: &compiler.Unit{Events: []*compiler.EventType{ev}}}
-	require.NoError(t, r.start())
+	require.NoError(t, r.begin(new(runtime.Session)))
 	for i := range 40 {
 		rec := make([]byte, 64)
+		rec[compiler.HeaderTime] = byte(i)
 		rec[56] = byte(i)
 		require.NoError(t, r.record(rec))
 		require.NoError(t, r.settle())
@@ -158,6 +159,7 @@ func TestRecordFiles(t *testing.T) {
 		in, err := recording.NewReader(bytes.NewReader(content))
 		require.NoError(t, err)
 		require.Equal(t, part, in.Part)
+		require.EqualValues(t, max(0, next-1), in.Clock.Mono, "records after the last one may have waited")
 		var last recording.Item
 		for {
 			item, err := in.Next()
