@@ -82,7 +82,7 @@ func (t *tracing) begin(session *runtime.Session) error {
 		return err
 	}
 	if t.command != nil {
-		if err := session.FollowChildren(func() error { return t.command.startUnless(session.Stopped) }); err != nil {
+		if err := session.FollowChildren(func() error { return t.command.StartUnless(session.Stopped) }); err != nil {
 			return err
 		}
 		go t.command.Wait(func() {
