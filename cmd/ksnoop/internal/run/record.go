@@ -65,7 +65,7 @@ type recorder struct {
 	out     *recording.Writer
 	head    int64           // size of the beginning of the file, before the first record
 	clock   recording.Clock // the last pair in the file
-	last    time.Duration   // time of the last record
+	last    time.Duration   // time of the last record, or of the last tables if there are no records
 	naming  naming
 	ev      runtime.Event
 	shown   *printing // prints the records, too; or nil
@@ -144,7 +144,7 @@ const unwritten = time.Second
 func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
 	stop := r.tick(session)
 	defer stop()
-	tables.keep = func(all []*runtime.Table) error { return errors.Join(r.naming.tables(all, r.out), r.out.Tables(all)) }
+	tables.keep = r.keep
 	if r.shown != nil {
 		r.shown.redraw(tables)
 	}
@@ -219,6 +219,14 @@ func (r *recorder) record(rec []byte) error {
 		return err
 	}
 	return r.shown.out.Event(&r.ev)
+}
+
+// keep writes tables.
+func (r *recorder) keep(all []*runtime.Table) error {
+	if render.OnlyTables(r.unit) {
+		r.last = clock.Now() // no record waits
+	}
+	return errors.Join(r.naming.tables(all, r.out), r.out.Tables(all))
 }
 
 // tick wakes the reader of a session from time to time, so that what there is gets

@@ -176,6 +176,13 @@ func TestRecordFiles(t *testing.T) {
 		require.Equal(t, part == f.part, last.End != nil)
 	}
 	require.Equal(t, 40, next)
+
+	r.last = 0
+	require.NoError(t, r.keep(nil))
+	require.Zero(t, r.last, "records may wait")
+	ev.Probe.Measure = compiler.Tables
+	require.NoError(t, r.keep(nil))
+	require.NotZero(t, r.last)
 }
 
 // TestNamesOfWholeStack verifies that a recording has the names of all frames of a stack,
