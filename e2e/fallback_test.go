@@ -83,7 +83,7 @@ func testFallbackWatched(t *testing.T, k *kernel) {
 	require.Empty(t, changed)
 	begun, live, err := tr.Objects()
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 1}, []int{begun, live})
+	require.Equal(t, []int{1, 1}, []int{begun, len(live)})
 	_, err = f.Seek(7, io.SeekStart)
 	require.NoError(t, err)
 	require.NoError(t, tr.Read(&ev))

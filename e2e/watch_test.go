@@ -398,7 +398,7 @@ func testWatchGone(t *testing.T, k *kernel) {
 		require.NoError(t, unix.Close(fd))
 		require.Eventually(t, func() bool {
 			begun, live, err := tr.Objects()
-			return err == nil && begun == i+1 && live == 0
+			return err == nil && begun == i+1 && len(live) == 0
 		}, time.Minute, time.Millisecond)
 	}
 	var ev runtime.Event
@@ -474,7 +474,7 @@ func testWatchLost(t *testing.T, k *kernel) {
 	require.NoError(t, unix.Close(fd))
 	require.Eventually(t, func() bool {
 		_, live, err := tr.Objects()
-		return err == nil && live == 0
+		return err == nil && len(live) == 0
 	}, time.Minute, time.Millisecond)
 	require.False(t, tr.Gone(), "its record may be on the way")
 	require.True(t, tr.Gone())

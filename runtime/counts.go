@@ -68,7 +68,7 @@ func (s *Session) EventCounts() ([]Counts, error) {
 	all := make([]Counts, len(s.unit.Events))
 	err := s.counters.use(func(load func(off int) uint64) {
 		for i, ev := range s.unit.Events {
-			all[i] = Counts{EventType: ev, Counters: s.unit.Counters.Read(ev, load), Delivered: s.delivered[i].Load(), Unread: s.unread[i]}
+			all[i] = Counts{EventType: ev, Counters: s.unit.Counters.Read(ev, load), Delivered: s.delivered[i].Load(), Unread: s.unread[i].Load()}
 		}
 	})
 	if err != nil {
@@ -282,17 +282,18 @@ func (c *counterMemory) unmap() error {
 	return unix.Munmap(b)
 }
 
-// Objects returns the number of objects that the spec has chosen so far, and the
-// number of all those followed that have not ended. It makes no system call.
-func (s *Session) Objects() (begun, live int, err error) {
+// Objects returns how many objects the spec has chosen so far, and the numbers of all
+// those that are followed. One whose end was read may still be among them for a moment, as
+// a program forgets it after it has written the record. It makes no system call.
+func (s *Session) Objects() (begun int, live []uint64, err error) {
 	if s.objects == nil {
-		return 0, 0, nil
+		return 0, nil, nil
 	}
 	err = s.objects.use(func(load func(off int) uint64) {
 		begun = int(load(compiler.ObjectStarted))
 		for i := range compiler.MostObjects {
 			if load(compiler.ObjectAddrs+8*i) != 0 {
-				live++
+				live = append(live, load(compiler.ObjectNumbers+8*i))
 			}
 		}
 	})

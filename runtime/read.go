@@ -44,7 +44,7 @@ func (s *Session) Read(ev *Event) error {
 		return err
 	}
 	if s.discarding {
-		s.unread[ev.Number]++
+		s.unread[ev.Number].Add(1)
 	} else {
 		s.delivered[ev.Number].Add(1)
 	}

@@ -45,7 +45,7 @@ type Session struct {
 	rows       rowReader
 	// delivered counts the records read of each event.
 	delivered  []atomic.Uint64
-	unread     []uint64 // records discarded of each event
+	unread     []atomic.Uint64 // records discarded of each event
 	discarding bool
 	waits      uint64
 
@@ -81,7 +81,7 @@ func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
 		return nil, &LoadError{errLockdown}
 	}
 	limit := lockableHere()
-	s := &Session{unit: u, kernel: k, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]uint64, len(u.Events))}
+	s := &Session{unit: u, kernel: k, delivered: make([]atomic.Uint64, len(u.Events)), unread: make([]atomic.Uint64, len(u.Events))}
 	err = s.loadWithin(limit)
 	for range lockedTries {
 		if limit == math.MaxUint64 || !errors.Is(err, unix.EPERM) || ReadPrivileges().Refusal() != "" {
@@ -140,6 +140,9 @@ func (s *Session) notLoaded(err error, limit uint64) error {
 	}
 	return err
 }
+
+// AttachedAt returns when attaching began, by CLOCK_MONOTONIC. No record is older.
+func (s *Session) AttachedAt() time.Duration { return s.attachedAt }
 
 // Unit returns the unit that is loaded. [Session.Attach] may have replaced it, see
 // [Session].Recompile.

@@ -26,7 +26,7 @@ type breakpoints struct {
 	addr    uint64  // of the memory, or 0 for an object that has not been found
 	object  uint64  // number of the object that is watched, or 0
 	ended   bool    // whether there was an object that has ended
-	gone    int     // number of times that Gone has found that the object has ended
+	gone    int     // number of times that Gone has missed a record of the object
 	last    []byte  // the value of an object that had ended when its breakpoints were set, or nil
 	first   uint64  // the bytes that were there before they were set
 	early   *Unseen // what had changed before they were all set, until Unseen or WatchObject returns it; or nil

@@ -157,3 +157,71 @@ func TestReadLast(t *testing.T) {
 		require.Equal(t, tc.want, got)
 	}
 }
+
+// watchingTwo returns a session that watches a member of two objects of its own memory.
+func watchingTwo() *Session {
+	memory := func() *counterMemory { return &counterMemory{bytes: make([]byte, 4096)} }
+	s := &Session{objects: memory(), watched: memory()}
+	member := compiler.Member{Addr: &compiler.Value{}, Now: &compiler.Value{Scalar: &compiler.Scalar{Size: 1}}}
+	find := &compiler.Probe{Follow: &compiler.Follow{Limit: 2}, Find: &compiler.Find{Members: []compiler.Member{member}}}
+	for slot := range 2 {
+		w := &compiler.Watch{Slot: slot, Finder: find, Old: member.Now}
+		s.attached = append(s.attached, &attached{link: &breakpoints{probe: &compiler.Probe{Func: &compiler.Function{Name: "member"}, Watch: w}}})
+	}
+	return s
+}
+
+// TestUnreadMember verifies that a member that could not be read has no last value.
+func TestUnreadMember(t *testing.T) {
+	s := watchingTwo()
+	find := s.attached[0].link.(*breakpoints).probe.Watch.Finder
+	m := find.Find.Members[0]
+	found := &Event{EventType: &compiler.EventType{Probe: find}, Object: Object{Addr: 8, Number: 1}}
+	found.Values = []Value{{Value: m.Addr, Data: []byte{8, 0, 0, 0, 0, 0, 0, 0}}, {Value: m.Now, Fault: compiler.ValueFault}}
+	_, err := s.WatchObject(found)
+	require.EqualError(t, err, "watch member: the memory at 0x8 could not be read")
+	end := &Event{Object: found.Object}
+	require.NoError(t, s.EndObject(end))
+	require.Empty(t, end.Ended)
+	found.Object.Number, found.Values[1] = 2, Value{Value: m.Now, Data: []byte{5}}
+	_, err = s.WatchObject(found)
+	require.NoError(t, err)
+	end.Object.Number = 2
+	require.NoError(t, s.EndObject(end), "it has ended before")
+	require.Len(t, end.Ended, 1)
+	require.EqualValues(t, 5, end.Ended[0].Last.Uint64())
+	require.False(t, s.Watching())
+}
+
+// TestLostFound verifies that an object is waited for no longer if the record of the call
+// that found it was lost, while that of another one is on the way.
+func TestLostFound(t *testing.T) {
+	s := watchingTwo()
+	first, second := s.attached[0].link.(*breakpoints), s.attached[1].link.(*breakpoints)
+	require.False(t, s.Gone())
+	require.False(t, s.Gone(), "nothing is found yet")
+	require.NoError(t, s.objects.store(compiler.ObjectStarted, 1))
+	require.False(t, s.Gone(), "its record may be on the way")
+	first.addr, first.object = 8, 1
+	require.NoError(t, s.objects.store(compiler.ObjectAddrs, 8))
+	require.NoError(t, s.objects.store(compiler.ObjectNumbers, 1))
+	require.False(t, s.Gone())
+	require.NoError(t, s.objects.store(compiler.ObjectStarted, 2))
+	require.False(t, s.Gone())
+	ended, err := s.EndGone()
+	require.NoError(t, err)
+	require.Empty(t, ended)
+	require.True(t, s.Gone())
+	ended, err = s.EndGone()
+	require.NoError(t, err)
+	require.Equal(t, []Ended{{Probe: second.probe}}, ended)
+	require.True(t, s.Watching())
+	require.False(t, s.Gone())
+	require.NoError(t, s.objects.store(compiler.ObjectAddrs, 0))
+	require.False(t, s.Gone())
+	require.True(t, s.Gone())
+	ended, err = s.EndGone()
+	require.NoError(t, err)
+	require.Len(t, ended, 1)
+	require.False(t, s.Watching())
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -13,7 +14,7 @@ import (
 // Ended tells what was watched of a member of an object that has ended.
 type Ended struct {
 	Probe *compiler.Probe // of the writes to it
-	Addr  uint64          // of the memory
+	Addr  uint64          // of the memory, or 0 if the record of the call that found the object was lost
 	Last  Value           // that was there
 	// Unseen is a change to the last value that no breakpoint has seen, or nil.
 	Unseen *Unseen
@@ -29,7 +30,7 @@ func (s *Session) WatchObject(ev *Event) (changed []Unseen, err error) {
 	var errs []error
 	for i, m := range ev.Probe.Find.Members {
 		free := func(b *breakpoints) bool {
-			return b.probe.Watch.Finder == ev.Probe && b.probe.Watch.Member == i && b.addr == 0
+			return b.probe.Watch.Finder == ev.Probe && b.probe.Watch.Member == i && b.free()
 		}
 		all := s.breakpointsOf(free)
 		if len(all) == 0 {
@@ -47,7 +48,7 @@ func (s *Session) WatchObject(ev *Event) (changed []Unseen, err error) {
 // watchMember sets the breakpoints for a member of an object.
 func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Unseen, error) {
 	addr, now := ev.ValueOf(m.Addr).Uint64(), ev.ValueOf(m.Now)
-	b.addr, b.object = addr, ev.Object.Number
+	b.addr, b.object, b.gone = addr, ev.Object.Number, 0
 	if now.Fault != compiler.NoFault {
 		return nil, fmt.Errorf("watch %s: the memory at %#x could not be read", b.probe.Func.Name, addr)
 	}
@@ -88,7 +89,7 @@ func (b *breakpoints) sinceFound(found []byte) *Unseen {
 }
 
 // EndObject removes the breakpoints of an object that has ended, and stores in the
-// event what was watched of it.
+// event what was watched of it. That is nothing of a member that WatchObject could not read.
 func (s *Session) EndObject(ev *Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,6 +97,9 @@ func (s *Session) EndObject(ev *Event) error {
 		ended, err := s.endMember(b)
 		if err != nil {
 			return err
+		}
+		if b.last == nil && atomic.LoadUint64(s.watched.word(b.probe.Watch.Slot*compiler.WatchedSize+compiler.WatchedAddr)) == 0 {
+			continue
 		}
 		if ended.Unseen != nil {
 			ended.Unseen.Time = ev.Time
@@ -105,17 +109,40 @@ func (s *Session) EndObject(ev *Event) error {
 	return nil
 }
 
-// Gone reports whether a watched object had ended at an earlier call already, and no event
-// of its end was read since: the record is lost, or still to be read.
+// Gone reports whether an object had been found, or a watched one had ended, at an earlier
+// call already, and no event of that was read since: the record is lost, or still to be read.
 func (s *Session) Gone() (gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.breakpointsOf(func(b *breakpoints) bool { return b.object != 0 && !s.lives(b) }) {
+	missing := s.missing()
+	for _, b := range s.breakpointsOf(func(*breakpoints) bool { return true }) {
+		if !slices.Contains(missing, b) {
+			b.gone = 0
+			continue
+		}
 		b.gone++
 		gone = gone || b.gone > 1
 	}
 	return gone
 }
+
+// missing returns the breakpoints of objects that have ended, and those for objects that
+// were found: no record of that was read yet. WatchObject takes the others first.
+func (s *Session) missing() (all []*breakpoints) {
+	begun, _, _ := s.Objects() // fails only if the session is closed
+	left := 0                  // breakpoints for objects that are not found yet
+	for _, b := range s.breakpointsOf((*breakpoints).free) {
+		if find := b.probe.Watch.Finder; left < (find.Follow.Limit-begun)*len(find.Find.Members) {
+			left++
+			continue
+		}
+		all = append(all, b)
+	}
+	return append(all, s.breakpointsOf(func(b *breakpoints) bool { return b.object != 0 && !s.lives(b) })...)
+}
+
+// free reports whether breakpoints are for an object of which no record was read.
+func (b *breakpoints) free() bool { return b.addr == 0 && !b.ended }
 
 // EndGone removes the breakpoints of objects for which Gone has returned true, and
 // returns what was watched of them. It is for the reader of events, after the records
@@ -123,7 +150,15 @@ func (s *Session) Gone() (gone bool) {
 func (s *Session) EndGone() (all []Ended, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.breakpointsOf(func(b *breakpoints) bool { return b.object != 0 && b.gone > 1 }) {
+	for _, b := range s.missing() {
+		if b.gone < 2 {
+			continue
+		}
+		if b.free() {
+			b.ended = true
+			all = append(all, Ended{Probe: b.probe})
+			continue
+		}
 		ended, err := s.endMember(b)
 		if err != nil {
 			return all, err

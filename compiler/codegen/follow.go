@@ -203,6 +203,9 @@ func (p *program) line() {
 	if !p.identified {
 		p.identify()
 	}
+	if p.probe.Follow.Ending() {
+		p.keepLast()
+	}
 	items := p.event.Items
 	if p.stash != nil {
 		items = p.probe.Return

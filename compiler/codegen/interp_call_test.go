@@ -94,6 +94,9 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 		}
 		delete(m.open, r[1])
 		m.records = append(m.records, b)
+		if m.onWrite != nil {
+			m.onWrite()
+		}
 		return 0, nil
 	case asm.FnSeqWrite:
 		return m.seqWrite(r[1], r[2], r[3])

@@ -20,6 +20,7 @@ type machine struct {
 	handles map[string]uint64 // map pointers
 	names   map[uint64]string // names of maps by their pointers
 	records [][]byte          // submitted
+	onWrite func()            // called when one is submitted, or nil
 	open    map[uint64][]byte // reserved
 	task    uint64            // address of the current task_struct
 	pidtid  uint64

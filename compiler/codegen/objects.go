@@ -81,7 +81,6 @@ func (p *program) seen(i int, addr asm.Register, next string) {
 // unfollow frees the place of the object. The memory is freed after this program,
 // so that no other object has its address yet.
 func (p *program) unfollow() {
-	p.keepLast()
 	p.step("it is followed no longer")
 	p.loadObjects(asm.R2)
 	p.emit(asm.LoadMem(asm.R1, asm.RFP, p.followed+compiler.ObjectAddr, asm.DWord))

@@ -110,7 +110,8 @@ func (p *program) checkLive() {
 }
 
 // keepLast stores what is in the watched memory of the object that ends. Later that
-// memory is another object's.
+// memory is another object's. User space may read what is stored once it has the record of
+// the end.
 func (p *program) keepLast() {
 	for _, probe := range p.watched {
 		w := probe.Watch

@@ -115,7 +115,12 @@ func TestWatchObjects(t *testing.T) {
 		release(a + 8)
 		r.hit(0)
 		require.Equal(t, []string{"write 0: 5 -> 5"}, r.seenOfObjects())
+		r.onWrite = func() {
+			require.Equal(t, le(uint64(5), uint64(1)), r.watchedSlot(0)[compiler.WatchedEnd:], "user space may read it at once")
+			r.onWrite = nil
+		}
 		release(a - 8)
+		require.Nil(t, r.onWrite)
 		r.hit(0)
 		r.hit(1)
 		require.Equal(t, []string{"kmem_cache_free 1", "write 1: -1 -> -1"}, r.seenOfObjects())

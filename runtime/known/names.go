@@ -5,6 +5,8 @@ package known
 type Names[K, V comparable] struct {
 	known map[K]V
 	size  int // of the texts of all that were added, in bytes
+	// Cleared counts how often all names were forgotten.
+	Cleared int
 }
 
 // most is the largest number of names that are remembered. If there would be more, or their texts
@@ -32,6 +34,7 @@ func (n *Names[K, V]) Add(k K, v V, size int) bool {
 	if n.size += size; len(n.known) >= most || n.size > MostTexts {
 		clear(n.known)
 		n.size = size
+		n.Cleared++
 	}
 	if n.known == nil {
 		n.known = map[K]V{}

@@ -30,4 +30,5 @@ func TestNames(t *testing.T) {
 	require.Len(t, n.known, most)
 	n.Add(most, "", 0)
 	require.Len(t, n.known, 1)
+	require.Equal(t, 2, n.Cleared)
 }

@@ -13,6 +13,9 @@ type Containers struct {
 // Of returns the container that a cgroup is in.
 func (c *Containers) Of(id uint64) (cgroup.Container, bool) { return c.names.Of(id) }
 
+// Cleared returns how often all containers were forgotten, as there were too many.
+func (c *Containers) Cleared() int { return c.names.Cleared }
+
 // Add remembers a container.
 func (c *Containers) Add(k Container) {
 	c.names.Add(k.Cgroup, k.Container, len(k.Runtime)+len(k.ID)+len(k.Name))

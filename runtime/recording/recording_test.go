@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,6 +203,47 @@ func TestSymbolsInParts(t *testing.T) {
 	require.Subset(t, whole.Lookup("f7"), s.Lookup("f7"))
 	require.LessOrEqual(t, s.parsed, 12*len(s.lines))
 	require.LessOrEqual(t, len(s.parts), 12)
+}
+
+// TestManySymbols verifies that a table that almost fills a block is read again, though its
+// symbols do not fit in the same block.
+func TestManySymbols(t *testing.T) {
+	const symbols, start = 40_000, uint64(0xffffffff81000000)
+	var lines []byte
+	for i := range uint64(symbols) {
+		lines = fmt.Appendf(lines, "%016x t a_function_of_the_kernel_%d\n", start+64*i, i)
+	}
+	finder, err := kallsyms.Read(bytes.NewReader(lines), nil)
+	require.NoError(t, err)
+	key := &compiler.Value{Name: "$kstack", Type: &btf.Int{Name: "u64", Size: 8}, Base: compiler.Base{Builtin: compiler.KernelStack}}
+	count := &compiler.Aggregate{Kind: compiler.Count, Name: "count()"}
+	p := &compiler.Probe{Func: &compiler.Function{Name: "f", Symbol: "f"}, Measure: compiler.Tables, Key: []*compiler.Value{key}, Aggregates: []*compiler.Aggregate{count}}
+	unit := &compiler.Unit{Events: []*compiler.EventType{{Kind: compiler.EntryEvent, Probe: p}}, Tables: []*compiler.TableLayout{{Function: -1, Events: []int{0}}}}
+	stacks := make([]byte, mostEntry-1<<16)
+	for at := 0; at < len(stacks); at += 8 {
+		order.PutUint64(stacks[at:], start+64*uint64(at/8%symbols))
+	}
+	table := &runtime.Table{Label: "f", Key: p.Key, Aggregates: p.Aggregates}
+	for data := range slices.Chunk(stacks, 1<<16) {
+		table.Rows = append(table.Rows, runtime.Row{Calls: 1, Key: []runtime.Value{{Value: key, Data: data, Full: len(data)}}, Cells: make([]runtime.Cell, 1)})
+	}
+	var file bytes.Buffer
+	w, err := NewWriter(&file, unit, Origin{Arch: "amd64"}, finder)
+	require.NoError(t, err)
+	require.NoError(t, w.Tables([]*runtime.Table{table}))
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, 1)}))
+	r, err := NewReader(&file)
+	require.NoError(t, err)
+	item, err := r.Next()
+	require.NoError(t, err)
+	require.NotNil(t, item.Table)
+	require.Len(t, item.Table.Rows, len(table.Rows))
+	s, _, ok := r.symbols.At(start + 64*(symbols-1))
+	require.True(t, ok)
+	require.Equal(t, fmt.Sprint("a_function_of_the_kernel_", symbols-1), s.Name)
+	item, err = r.Next()
+	require.NoError(t, err)
+	require.NotNil(t, item.End)
 }
 
 // discard counts what is written.

@@ -181,7 +181,8 @@ func (r *Writer) entry(k kind, c *codec) error {
 // Size returns the number of bytes that were written so far.
 func (r *Writer) Size() int64 { return r.size }
 
-// Flush writes what there is as a block. The symbols of its records come first.
+// Flush writes what there is as a block. The symbols of its records come first, in a block
+// of their own if one would be too large for both.
 func (r *Writer) Flush() error {
 	if len(r.content) == 0 {
 		return nil
@@ -190,14 +191,25 @@ func (r *Writer) Flush() error {
 		entries := r.content
 		r.content = nil
 		r.add(symbolsEntry, r.names.lines)
-		r.content = append(r.content, entries...)
 		r.names.lines = r.names.lines[:0]
+		if len(r.content)+len(entries)+len(r.words) > mostEntry {
+			if err := r.write(len(r.content)); err != nil {
+				return err
+			}
+		}
+		r.content = append(r.content, entries...)
 	}
 	entries := len(r.content)
 	r.content = append(r.content, r.words...)
-	b := r.blocks.of(r.content, entries)
-	r.content, r.words = r.content[:0], r.words[:0]
+	r.words = r.words[:0]
 	r.delta.nextBlock()
+	return r.write(entries)
+}
+
+// write writes the content as a block, in which the first entries bytes are the entries.
+func (r *Writer) write(entries int) error {
+	b := r.blocks.of(r.content, entries)
+	r.content = r.content[:0]
 	r.size += int64(len(b))
 	return writeAll(r.w, b)
 }

@@ -13,6 +13,9 @@ type Key struct {
 // a Named takes names from there, such as those of processes on another machine.
 type Named struct{ frames known.Names[Key, Frame] }
 
+// Cleared returns how often all frames were forgotten, as there were too many.
+func (n *Named) Cleared() int { return n.frames.Cleared }
+
 // Add remembers a frame, and reports whether that is new.
 func (n *Named) Add(k Key, f Frame) bool {
 	return n.frames.Add(k, f, len(f.Symbol)+len(f.File)+len(f.BuildID))

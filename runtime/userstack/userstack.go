@@ -41,8 +41,8 @@ type Stacks struct {
 
 	proc  string // directory of processes; "" if they cannot be found by their ids
 	files map[fileID]*file
-	byID  map[string]*file // by build ID
-	none  map[string]bool  // build IDs that no mapped file had, by process and ID
+	byID  map[string]*file         // by build ID
+	none  map[string]time.Duration // until when no mapped file has a build ID, by process and ID
 	maps  map[uint32]*snapshot
 	bytes int // that the functions of files take
 }
@@ -50,7 +50,7 @@ type Stacks struct {
 // New returns a Stacks that finds processes in a directory such as /proc, by the ids
 // of the initial pid namespace. If proc is "", it names no files.
 func New(proc string) *Stacks {
-	return &Stacks{proc: proc, files: map[fileID]*file{}, byID: map[string]*file{}, none: map[string]bool{}, maps: map[uint32]*snapshot{}}
+	return &Stacks{proc: proc, files: map[fileID]*file{}, byID: map[string]*file{}, none: map[string]time.Duration{}, maps: map[uint32]*snapshot{}}
 }
 
 // initialPIDNamespace is the link that /proc shows for the initial pid namespace
@@ -131,20 +131,24 @@ const MostName = 4 << 10
 
 func cut(name string) string { return name[:min(len(name), MostName)] }
 
-// mostNone bounds what is remembered of files that were not found.
-const mostNone = 10_000
+// mostNone bounds what is remembered of files that were not found, and they are looked for
+// again after noneFor: the process may have mapped more, or another one may have its id.
+const (
+	mostNone = 10_000
+	noneFor  = time.Second
+)
 
 // byBuildID names a frame in the file with a build ID.
 func (s *Stacks) byBuildID(pid uint32, id string, offset uint64, when time.Duration, caller bool) Frame {
 	f := s.byID[id]
 	missing := string(binary.NativeEndian.AppendUint32(nil, pid)) + id
-	if f == nil && !s.none[missing] {
+	if f == nil && when >= s.none[missing] {
 		s.openMapped(pid, when)
 		if f = s.byID[id]; f == nil {
 			if len(s.none) >= mostNone {
 				clear(s.none)
 			}
-			s.none[missing] = true
+			s.none[missing] = when + noneFor
 		}
 	}
 	if f == nil {

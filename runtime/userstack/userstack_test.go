@@ -209,6 +209,20 @@ func TestGone(t *testing.T) {
 	require.Equal(t, want[1], stacks.Frames(8, gone, later)[1])
 }
 
+// TestReused verifies that the files of a process are found whose id another one had that
+// has gone, and that those of that one are not looked for at every stack.
+func TestReused(t *testing.T) {
+	proc := process(t, 7, "")
+	path := proc + "/7/root/bin/x"
+	image{buildIDText, elf.SHT_SYMTAB, functions}.write(t, path)
+	stacks, at := New(proc), clock.Now()
+	stack := raw(buildIDText, 0x1150)
+	require.Empty(t, stacks.Frames(7, stack, at)[0].Symbol)
+	addProcess(t, proc, 7, fmt.Sprintf("00401000-00402000 r-xp 00001000 08:01 %d /bin/x\n", inode(t, path)))
+	require.Empty(t, stacks.Frames(7, stack, at+noneFor-1)[0].Symbol)
+	require.Equal(t, "inner", stacks.Frames(7, stack, at+noneFor)[0].Symbol)
+}
+
 // TestGoing verifies that a process that goes while its files are read leaves nothing wrong
 // behind: we may have its file, or a later process has.
 func TestGoing(t *testing.T) {

@@ -75,10 +75,10 @@ func (c *Command) Start() error {
 	return nil
 }
 
-// startUnless starts the command, unless a signal has stopped the session since all was
+// StartUnless starts the command, unless a signal has stopped the session since all was
 // attached: the user would have no other way to end the command. A signal that comes just
 // now is passed on.
-func (c *Command) startUnless(stopped func() bool) error {
+func (c *Command) StartUnless(stopped func() bool) error {
 	if stopped() {
 		return runtime.ErrStopped
 	}

@@ -65,11 +65,11 @@ func TestStartUnless(t *testing.T) {
 		return c
 	}
 	c := find()
-	require.ErrorIs(t, c.startUnless(func() bool { return true }), runtime.ErrStopped)
+	require.ErrorIs(t, c.StartUnless(func() bool { return true }), runtime.ErrStopped)
 	require.Nil(t, c.Cmd.Process)
 	c = find()
 	asked := 0
-	require.NoError(t, c.startUnless(func() bool { asked++; return asked > 1 }))
+	require.NoError(t, c.StartUnless(func() bool { asked++; return asked > 1 }))
 	c.Wait(func() {})
 	require.Equal(t, 128+15, c.Status)
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
@@ -72,22 +73,44 @@ func describeFollowing(o *Options, plan *compiler.Plan, stderr io.Writer) {
 // The kernel frees much of a process some time after its end.
 func (t *tracing) awaitsEnds(session *runtime.Session) bool {
 	begun, live, err := session.Objects()
-	return err == nil && t.objects > 0 && begun >= t.objects && live > 0
+	return err == nil && t.objects > 0 && begun >= t.objects && len(live) > 0
 }
 
 // untilEnded delivers events until n objects have been followed to their end.
 type untilEnded struct {
-	*runtime.Session
+	objectSource
 	objects int
+	ended   []uint64 // objects whose end was read, and which may be followed still
+}
+
+// objectSource delivers the events of objects, and tells which are followed.
+type objectSource interface {
+	eventSource
+	Objects() (begun int, live []uint64, err error)
+	Stop() error
 }
 
 func (u *untilEnded) Read(ev *runtime.Event) error {
 	begun, live, err := u.Objects()
-	if err == nil && begun >= u.objects && live == 0 {
+	u.ended = slices.DeleteFunc(u.ended, func(number uint64) bool { return !slices.Contains(live, number) })
+	goesOn := func(number uint64) bool { return !slices.Contains(u.ended, number) }
+	if err == nil && begun >= u.objects && !slices.ContainsFunc(live, goesOn) {
 		err = u.Stop() // what has been written is still read
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = u.objectSource.Read(ev)
 	}
-	return u.Session.Read(ev)
+	if err == nil && ev.Probe.Follow.Ending() {
+		u.ended = append(u.ended, ev.Object.Number)
+	}
+	return err
+}
+
+// allEnded reports whether objects were followed and none is any more. If the record of the
+// last end was lost, nothing else wakes a reader that waits for it.
+func allEnded(session interface {
+	Objects() (begun int, live []uint64, err error)
+}) bool {
+	begun, live, err := session.Objects()
+	return err == nil && begun > 0 && len(live) == 0
 }

@@ -44,7 +44,22 @@ func (n *naming) begin() { n.frames, n.containers = userstack.Named{}, recording
 func (n *naming) needed() bool { return n.stacks != nil || n.cgroups != nil }
 
 // event writes the names of the values of an event.
-func (n *naming) event(ev *runtime.Event, out *recording.Writer) (err error) {
+func (n *naming) event(ev *runtime.Event, out *recording.Writer) error {
+	return n.whole(func() error { return n.values(ev, out) })
+}
+
+// whole calls a function that writes names, and again if it was too much for the memory of
+// names: the first ones were forgotten then, here and in a reader.
+func (n *naming) whole(write func() error) error {
+	cleared := func() int { return n.frames.Cleared() + n.containers.Cleared() }
+	before := cleared()
+	if err := write(); err != nil || cleared() == before {
+		return err
+	}
+	return write()
+}
+
+func (n *naming) values(ev *runtime.Event, out *recording.Writer) (err error) {
 	for i := range ev.Values {
 		if v := &ev.Values[i]; v.Base.Builtin == compiler.UserStack && v.Fault == compiler.NoFault {
 			pid, at := ev.Origin(i)
@@ -90,12 +105,14 @@ func (n *naming) tables(all []*runtime.Table, out *recording.Writer) error {
 	if n.cgroups == nil {
 		return nil
 	}
-	for _, t := range all {
-		for _, row := range t.Rows {
-			if err := n.cgroupsOf(row.Key, out); err != nil {
-				return err
+	return n.whole(func() error {
+		for _, t := range all {
+			for _, row := range t.Rows {
+				if err := n.cgroupsOf(row.Key, out); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -50,10 +50,15 @@ func (o *objects) Read(ev *runtime.Event) error {
 	}
 }
 
-// endGone stops watching objects whose end was lost.
+// endGone stops watching objects whose end was lost, and waiting for those that were found
+// by a call whose record was lost.
 func (o *objects) endGone() error {
 	ended, err := o.EndGone()
 	for _, e := range ended {
+		if e.Addr == 0 {
+			fmt.Fprintf(o.stderr, "ksnoop: an object was found, and the record of it was lost: its %s is not watched\n", render.FunctionName(e.Probe.Func))
+			continue
+		}
 		fmt.Fprintf(o.stderr, "ksnoop: %s at %#x has ended, and the record of where was lost: it is watched no longer\n", render.FunctionName(e.Probe.Func), e.Addr)
 	}
 	if len(ended) == 0 || err != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -64,6 +65,7 @@ type recorder struct {
 	out     *recording.Writer
 	head    int64           // size of the beginning of the file, before the first record
 	clock   recording.Clock // the last pair in the file
+	last    time.Duration   // time of the last record, or of the last tables if there are no records
 	naming  naming
 	ev      runtime.Event
 	shown   *printing // prints the records, too; or nil
@@ -94,16 +96,20 @@ func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 	return nil
 }
 
-func (r *recorder) begin(*runtime.Session) error { return r.start() }
+func (r *recorder) begin(session *runtime.Session) error {
+	r.last = session.AttachedAt()
+	return r.start()
+}
 
-// start begins a file.
+// start begins a file. Its clock pair is of the last record before, as records wait in the
+// ring buffer.
 func (r *recorder) start() error {
 	system, err := runtime.ThisSystem()
 	if err != nil {
 		return err
 	}
 	from := recording.Origin{Version: r.o.Version, System: system, Specs: specsOf(r.unit), Part: r.file.part}
-	r.clock.Mono = clock.Now()
+	r.clock.Mono = r.last
 	from.Clock = r.clock
 	if r.out, err = recording.NewWriter(r.file, r.unit, from, r.symbols); err != nil {
 		return err
@@ -138,7 +144,7 @@ const unwritten = time.Second
 func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
 	stop := r.tick(session)
 	defer stop()
-	tables.keep = func(all []*runtime.Table) error { return errors.Join(r.naming.tables(all, r.out), r.out.Tables(all)) }
+	tables.keep = r.keep
 	if r.shown != nil {
 		r.shown.redraw(tables)
 	}
@@ -199,6 +205,7 @@ func (r *recorder) again() error {
 
 // record writes a record, and shows it.
 func (r *recorder) record(rec []byte) error {
+	r.last = time.Duration(binary.LittleEndian.Uint64(rec[compiler.HeaderTime:]))
 	if !r.naming.needed() && r.shown == nil {
 		return r.out.Record(rec)
 	}
@@ -212,6 +219,14 @@ func (r *recorder) record(rec []byte) error {
 		return err
 	}
 	return r.shown.out.Event(&r.ev)
+}
+
+// keep writes tables.
+func (r *recorder) keep(all []*runtime.Table) error {
+	if render.OnlyTables(r.unit) {
+		r.last = clock.Now() // no record waits
+	}
+	return errors.Join(r.naming.tables(all, r.out), r.out.Tables(all))
 }
 
 // tick wakes the reader of a session from time to time, so that what there is gets

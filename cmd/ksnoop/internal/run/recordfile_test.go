@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
 // TestRotate verifies that the newest files are kept, in order.
@@ -135,9 +137,10 @@ func TestRecordFiles(t *testing.T) {
 		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
 	}
 	r := &recorder{o: &Options{Version: "1"}, file: f, unit: &compiler.Unit{Events: []*compiler.EventType{ev}}}
-	require.NoError(t, r.start())
+	require.NoError(t, r.begin(new(runtime.Session)))
 	for i := range 40 {
 		rec := make([]byte, 64)
+		rec[compiler.HeaderTime] = byte(i)
 		rec[56] = byte(i)
 		require.NoError(t, r.record(rec))
 		require.NoError(t, r.settle())
@@ -156,6 +159,7 @@ func TestRecordFiles(t *testing.T) {
 		in, err := recording.NewReader(bytes.NewReader(content))
 		require.NoError(t, err)
 		require.Equal(t, part, in.Part)
+		require.EqualValues(t, max(0, next-1), in.Clock.Mono, "records after the last one may have waited")
 		var last recording.Item
 		for {
 			item, err := in.Next()
@@ -172,4 +176,52 @@ func TestRecordFiles(t *testing.T) {
 		require.Equal(t, part == f.part, last.End != nil)
 	}
 	require.Equal(t, 40, next)
+
+	r.last = 0
+	require.NoError(t, r.keep(nil))
+	require.Zero(t, r.last, "records may wait")
+	ev.Probe.Measure = compiler.Tables
+	require.NoError(t, r.keep(nil))
+	require.NotZero(t, r.last)
+}
+
+// TestNamesOfWholeStack verifies that a recording has the names of all frames of a stack,
+// though all names are forgotten in the middle of it.
+func TestNamesOfWholeStack(t *testing.T) {
+	proc := t.TempDir()
+	require.NoError(t, os.Mkdir(proc+"/1", 0o700))
+	require.NoError(t, os.WriteFile(proc+"/1/maps", []byte("1000-90000000 r-xp 00000000 00:00 0 [vdso]\n"), 0o600))
+	const frames = 5
+	ev := &runtime.Event{EventType: &compiler.EventType{Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}}, PID: 1}
+	ev.Values = []runtime.Value{{Value: &compiler.Value{Base: compiler.Base{Builtin: compiler.UserStack}}, Data: make([]byte, frames*userstack.FrameSize)}}
+	address := uint64(0x1000)
+	next := func() {
+		for at := 0; at < len(ev.Values[0].Data); at += userstack.FrameSize {
+			address++
+			ev.Values[0].Data[at] = 2 // BPF_STACK_BUILD_ID_IP
+			binary.LittleEndian.PutUint64(ev.Values[0].Data[at+24:], address)
+		}
+	}
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, &compiler.Unit{}, recording.Origin{}, nil)
+	require.NoError(t, err)
+	n := &naming{stacks: userstack.New(proc)}
+	for n.frames.Cleared() == 0 {
+		next()
+		require.NoError(t, n.event(ev, w))
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{}))
+	in, err := recording.NewReader(&file)
+	require.NoError(t, err)
+	stacks := userstack.New("")
+	stacks.Named = &userstack.Named{}
+	for item := (recording.Item{}); item.End == nil; {
+		if item, err = in.Next(); item.Frame != nil {
+			stacks.Named.Add(item.Frame.Key, item.Frame.Frame)
+		}
+		require.NoError(t, err)
+	}
+	for _, f := range stacks.Frames(1, ev.Values[0].Data, 0) {
+		require.Equal(t, "[vdso]", f.File)
+	}
 }

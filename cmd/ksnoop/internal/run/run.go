@@ -82,7 +82,7 @@ func (t *tracing) begin(session *runtime.Session) error {
 		return err
 	}
 	if t.command != nil {
-		if err := session.FollowChildren(func() error { return t.command.startUnless(session.Stopped) }); err != nil {
+		if err := session.FollowChildren(func() error { return t.command.StartUnless(session.Stopped) }); err != nil {
 			return err
 		}
 		go t.command.Wait(func() {
@@ -115,7 +115,7 @@ func (t *tracing) close() {
 // events returns the source of as many events of a session as are wanted.
 func (t *tracing) events(session *runtime.Session, source eventSource) eventSource {
 	if t.objects > 0 {
-		return &untilEnded{session, t.objects}
+		return &untilEnded{objectSource: session, objects: t.objects}
 	}
 	if t.bounds.Events == 0 {
 		return source

@@ -224,9 +224,9 @@ func killSelf(sig syscall.Signal) {
 // signal that cannot kill: after a reset, it would be ignored as before.
 func exitAs(sig syscall.Signal) { os.Exit(exit.Signal + int(sig)) }
 
-// explain replaces [runtime.ErrStopped] by an error about the signal, with the status
+// Explain replaces [runtime.ErrStopped] by an error about the signal, with the status
 // of a process that the signal has killed.
-func (s *stopper) explain(err error) error {
+func (s *stopper) Explain(err error) error {
 	if !errors.Is(err, runtime.ErrStopped) {
 		return err
 	}

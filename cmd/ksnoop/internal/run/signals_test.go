@@ -112,12 +112,12 @@ func TestKeysAtTheEndOfCommand(t *testing.T) {
 func TestStoppedStatus(t *testing.T) {
 	s := new(did).stopper(nil)
 	s.take(syscall.SIGINT)
-	err := s.explain(fmt.Errorf("attach: %w", runtime.ErrStopped))
+	err := s.Explain(fmt.Errorf("attach: %w", runtime.ErrStopped))
 	var ended exit.StatusError
 	require.ErrorAs(t, err, &ended)
 	require.Equal(t, 130, ended.Status)
 	require.EqualError(t, ended.Reason, "ended by SIGINT while attaching: nothing was traced")
-	require.Equal(t, os.ErrClosed, s.explain(os.ErrClosed))
+	require.Equal(t, os.ErrClosed, s.Explain(os.ErrClosed))
 }
 
 // TestInterruptInBackgroundOfCommand verifies that a SIGINT ends ksnoop and a

@@ -102,7 +102,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 		session.Recompile = func() (*compiler.Unit, error) { return bound.Compile(&o.Programs, k) }
 	}
 	if err := attach(o, s.Err, session, stopper); err != nil {
-		return stopper.explain(err)
+		return stopper.Explain(err)
 	}
 	if loaded := session.Unit(); loaded != unit {
 		unit = loaded
@@ -122,7 +122,7 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 	guide.start(tooLong)
 	defer guide.stop()
 	if err := t.begin(session); err != nil {
-		return stopper.explain(err)
+		return stopper.Explain(err)
 	}
 	losses := startWatch(session, unit, s.Err)
 	tables := startTables(session, &o.Tables, unit.Iterates())

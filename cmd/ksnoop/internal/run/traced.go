@@ -22,6 +22,7 @@ type traced struct {
 	ended atomic.Bool
 
 	deserted func() (bool, error) // reports whether no descendant runs, or nil without --tree
+	unknown  error                // why that is not known, once ended is set; or nil
 	looking  sync.Mutex           // held by deserted
 	closed   bool                 // deserted is not called any more
 }
@@ -88,33 +89,39 @@ func (t *traced) processGone() bool {
 
 // alone waits until no descendant runs. It returns false if t is closed before. As
 // processes may start while the kernel looks for them, it must find none twice in a row.
+// It waits no longer if the kernel did not tell at mostFailed looks in a row.
 func (t *traced) alone() bool {
 	if t.deserted == nil {
 		return true
 	}
-	for none := 0; none < 2; time.Sleep(glances) {
-		deserted, open := t.look()
-		switch {
-		case !open:
+	for none, failed := 0, 0; none < 2 && failed < mostFailed; time.Sleep(glances) {
+		deserted, err := t.look()
+		if errors.Is(err, os.ErrClosed) {
 			return false
-		case deserted:
-			none++
-		default:
+		}
+		if t.unknown = err; err != nil {
+			none, failed = 0, failed+1
+			continue
+		}
+		failed, none = 0, none+1
+		if !deserted {
 			none = 0
 		}
 	}
 	return true
 }
 
-// look reports whether no descendant runs, and whether t is still open.
-func (t *traced) look() (deserted, open bool) {
+// mostFailed is the number of looks for descendants that may fail in a row.
+const mostFailed = 10
+
+// look reports whether no descendant runs. The error is os.ErrClosed if t is closed.
+func (t *traced) look() (deserted bool, err error) {
 	t.looking.Lock()
 	defer t.looking.Unlock()
 	if t.closed {
-		return false, false
+		return false, os.ErrClosed
 	}
-	deserted, err := t.deserted()
-	return deserted && err == nil, true
+	return t.deserted()
 }
 
 // glances is the time between two looks at a thread or a tree. A pidfd of a thread could
@@ -158,6 +165,8 @@ func (t *traced) report(stderr io.Writer) {
 	case t == nil || !t.ended.Load():
 	case t.what == "thread":
 		fmt.Fprintf(stderr, "ksnoop: thread %d has ended\n", t.id)
+	case t.unknown != nil:
+		fmt.Fprintf(stderr, "ksnoop: process %d has ended, and whether its descendants have is not known: %v\n", t.id, t.unknown)
 	case t.deserted != nil:
 		fmt.Fprintf(stderr, "ksnoop: process %d and its descendants have ended\n", t.id)
 	default:

@@ -73,6 +73,23 @@ func TestTracedFamily(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
+// TestTracedUnknown verifies that descendants are not waited for without end if the kernel
+// does not tell whether they run, and that this is said.
+func TestTracedUnknown(t *testing.T) {
+	cmd := exec.Command("true")
+	require.NoError(t, cmd.Start())
+	p := openTraced(cmd.Process.Pid, 0)
+	defer p.close()
+	p.deserted = func() (bool, error) { return false, errors.New("no memory") }
+	ended := false
+	p.wait(func() { ended = true })
+	require.True(t, ended)
+	var text strings.Builder
+	p.report(&text)
+	require.Equal(t, fmt.Sprintf("ksnoop: process %d has ended, and whether its descendants have is not known: no memory\n", cmd.Process.Pid), text.String())
+	require.NoError(t, cmd.Wait())
+}
+
 // TestTracedThread verifies that the end of a thread is noticed while its process
 // goes on.
 func TestTracedThread(t *testing.T) {

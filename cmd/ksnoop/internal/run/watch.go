@@ -78,7 +78,7 @@ func (w *watch) stop() {
 // they cannot be read, the end of the run reports that.
 func (w *watch) look() time.Duration {
 	w.lookUnseen()
-	if w.session.Gone() {
+	if w.session.Gone() || allEnded(w.session) {
 		_ = w.session.Wake() // fails only if the session is being closed
 	}
 	var c runtime.SessionCounts

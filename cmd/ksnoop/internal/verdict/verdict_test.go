@@ -15,7 +15,9 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -264,4 +266,14 @@ func TestFailSkipped(t *testing.T) {
 	require.Equal(t, "not tested: why", results[0].Text)
 	require.Equal(t, suite.Skip, results[1].Status)
 	require.Equal(t, suite.Pass, results[2].Status)
+}
+
+// TestSignalBeforeCommand verifies that the command of a test does not start after a signal.
+func TestSignalBeforeCommand(t *testing.T) {
+	command, err := run.FindProgram([]string{"sleep", "60"}, run.Inherit(), &term.Streams{})
+	require.NoError(t, err)
+	stop := &testStop{over: make(chan struct{})}
+	require.NoError(t, stop.Stop())
+	require.ErrorIs(t, (&tester{command: command, job: &suite.Run{}}).runCommand(stop), runtime.ErrStopped)
+	require.Nil(t, command.Cmd.Process)
 }

@@ -13,14 +13,14 @@ import (
 func (t *tester) work() error {
 	over := make(chan struct{})
 	stop := &testStop{units: t.units, over: over}
-	run.StopOnSignal(stop, t.command, t.options.Own, func() {})
+	stopper := run.StopOnSignal(stop, t.command, t.options.Own, func() {})
 	if err := t.ready.Tell(); err != nil {
 		return err
 	}
 	if t.command == nil {
 		t.waitOutside(over)
-	} else if err := t.runCommand(over); err != nil {
-		return err
+	} else if err := t.runCommand(stop); err != nil {
+		return stopper.Explain(err)
 	}
 	if t.suite.Settle > 0 && !stop.asked.Load() {
 		waitFor(t.suite.Settle, over)
@@ -57,10 +57,10 @@ func waitFor(d time.Duration, over <-chan struct{}) {
 // patienceToEnd is how long a command may take to end after it was told to.
 const patienceToEnd = 5 * time.Second
 
-// runCommand starts the command, now that everything is attached, and waits
-// until it ends.
-func (t *tester) runCommand(over <-chan struct{}) error {
-	start := t.command.Start
+// runCommand starts the command, now that everything is attached and unless a signal has
+// come, and waits until it ends.
+func (t *tester) runCommand(stop *testStop) error {
+	start := func() error { return t.command.StartUnless(stop.asked.Load) }
 	for _, u := range t.units {
 		if u.scope == suite.Task {
 			start = startFollowed(u.session, start)
@@ -82,7 +82,7 @@ func (t *tester) runCommand(over <-chan struct{}) error {
 	case <-late:
 		t.exited.TimedOut = true
 		t.command.End(patienceToEnd)
-	case <-over: // a second signal ends ksnoop itself
+	case <-stop.over: // a second signal ends ksnoop itself
 		<-t.command.Ended
 	}
 	t.exited.Took = time.Since(begin)
