@@ -73,6 +73,16 @@ func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
 	return true
 }
 
+// MayFault reports whether a value in a condition may be one that cannot be read.
+func MayFault(t Cond) bool {
+	for l := range Leaves(t) {
+		if l.Pred.Pattern != nil && l.Value.Text != NoText || l.Value.MayFault() {
+			return true
+		}
+	}
+	return false
+}
+
 // FaultBit is the bit of the outcomes that is set if a condition at entry met a fault.
 const FaultBit = 63
 

@@ -157,10 +157,11 @@ func (p *program) ret(s *stash) {
 }
 
 // splitConds separates the conditions at return that need nothing of the entry from
-// the others: for calls that they reject, the stash is not looked up.
+// the others: for calls that they reject, the stash is not looked up. A condition that
+// may meet a fault stays behind the others that come before it.
 func (p *program) splitConds() (known, kept []compiler.Cond) {
 	for _, t := range p.order {
-		if needsEntry(t) {
+		if needsEntry(t) || len(kept) > 0 && compiler.MayFault(t) {
 			kept = append(kept, t)
 		} else {
 			known = append(known, t)
