@@ -90,6 +90,13 @@ func TestFalseHidesUnreadable(t *testing.T) {
 		{`buf->len == 7 && buf->dev->index == 5`, 0},
 		{`(count == 6 || return == 3) && buf->dev->index == 5`, 1}, // at entry
 		{`(count == 6 || return == 3) && after(buf->dev->index) == 5`, 0},
+		{`(buf->dev->index == 5 && count == 6) || count == 7`, 0},
+		{`(buf->dev->index == 5 && (count == 6 || $pid == 1)) || count == 7`, 0},
+		{`(count == 7 || (buf->dev->index == 5 && count == 6) || $pid == 1) && count > 5`, 0},
+		{`!(!((count == 7 || (buf->dev->index == 5 && count == 8)) && buf->dev->index == 5) && count == 5)`, 0},
+		{`(buf->dev->index == 5 && buf->len == 7) || count == 7`, 1},
+		{`(buf->dev->index == 5 && count == 6) || return == 7`, 0},
+		{`(after(buf->dev->index) == 5 && return == 6) || return == 7`, 0},
 		{`$duration > 1s && after(buf->dev->index) == 5`, 0},
 		{`after(buf->len) > *pos && after(buf->dev->index) == 5`, 0},
 		{`after(buf->dev->index) == 5 && after(buf->len) > *pos`, 1},

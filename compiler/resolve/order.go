@@ -15,6 +15,9 @@ func settlePrograms(p *compiler.Probe) {
 		entry = slices.Concat(entry, ret)
 		ret = entry
 	}
+	for i, f := range p.Outcomes {
+		p.Outcomes[i] = &compiler.Outcome{Cond: guarded(f.Cond, p.EntryLoads), Bit: f.Bit}
+	}
 	p.EntryOrder, p.ReturnOrder = guardsFirst(entry, p.EntryLoads), guardsFirst(ret, p.ReturnLoads)
 }
 
@@ -44,11 +47,13 @@ func decidesAlone(p *compiler.Probe) bool {
 	return onePoint(p) || p.Paired && !p.Stash
 }
 
-// guardsFirst returns the conditions in the order of the spec, except where another one
-// is cheaper and decides the same.
+// guardsFirst returns the conditions in this order: those that cannot meet a fault, the
+// cheapest of them first, and then the others as in the spec, where one may guard the
+// next. It orders the parts of each condition in the same way.
 func guardsFirst(conds []compiler.Cond, l compiler.Loads) []compiler.Cond {
 	sorted := slices.Clone(conds)
-	for i := range sorted {
+	for i, t := range sorted {
+		sorted[i] = guarded(t, l)
 		for ; i > 0 && overtakes(sorted[i], sorted[i-1], l); i-- {
 			sorted[i], sorted[i-1] = sorted[i-1], sorted[i]
 		}
@@ -56,9 +61,23 @@ func guardsFirst(conds []compiler.Cond, l compiler.Loads) []compiler.Cond {
 	return sorted
 }
 
-// overtakes reports whether t, which the spec has after u, is evaluated before it. If it
-// met a fault there that u would have hidden, a call that cannot match would count as
-// unreadable.
+// guarded returns a condition with its parts in order.
+func guarded(t compiler.Cond, l compiler.Loads) compiler.Cond {
+	switch t := t.(type) {
+	case compiler.AllOf:
+		return compiler.AllOf(guardsFirst(t, l))
+	case compiler.AnyOf:
+		ordered := slices.Clone(t)
+		for i := range ordered {
+			ordered[i] = guarded(t[i], l)
+		}
+		return ordered
+	}
+	return t
+}
+
+// overtakes reports whether t, which the spec has after u, is evaluated before it. A
+// fault of t that u would have hidden must not make a call count as unreadable.
 func overtakes(t, u compiler.Cond, l compiler.Loads) bool {
 	if !compiler.MayFault(t) {
 		return compiler.MayFault(u) || cost(t, l) < cost(u, l)
