@@ -134,6 +134,47 @@ func TestFalseOfBothSidesHidesUnreadable(t *testing.T) {
 	}
 }
 
+// A value that cannot be read in an "or" that holds in spite of it does not count if
+// something else is false.
+func TestFalseAfterOr(t *testing.T) {
+	const holds, unknown, deep = "(buf->dev->index == 5 || count == 5)", "(buf->dev->index == 5 || count == 6)", 11
+	conds := map[string]uint64{
+		holds + " && buf->len == 7":                                        0,
+		holds + " && (buf->len == 7 || count == 6)":                        0,
+		holds + " && (buf->len == 7 || " + unknown + ")":                   1,
+		unknown + " && count == 5":                                         1,
+		"count == 6 || " + holds + " && buf->len == 7":                     0,
+		"buf->dev->index == 6 || " + holds + " && buf->len == 7":           1,
+		holds + " && after(buf->len) == 7":                                 0,
+		"(buf->dev->index == 5 || return == 0) && after(buf->len) == 7":    0,
+		"(buf->dev->index == 5 || return == 0) && (count == 6 || return)":  0,
+		"(count == 6 || return == 0) && (buf->dev->index == 5 || return)":  1,
+		"(buf->len == 0 || return) && (buf->dev->index == 5 || return)":    1,
+		"(" + holds + " && buf->len == 7) || return":                       0,
+		"(" + unknown + " && buf->len == 0) || return":                     1,
+		"(buf->len == 0 && " + holds + " && return == 0) && buf->len == 7": 0,
+	}
+	for nested, unreadable := range map[string]uint64{
+		"(buf->dev->index == 6 || (" + holds + " && buf->len == 7))":          1,
+		"(count == 6 || ((buf->len == 7 || buf->err == 7) && buf->len == 0))": 0,
+	} {
+		for range deep {
+			conds[nested] = unreadable
+			nested = "(buf->len == 7 || (buf->len == 0 && " + nested + "))"
+		}
+	}
+	for cond, unreadable := range conds {
+		t.Run(cond, func(t *testing.T) {
+			backEnds(t, func(t *testing.T, f compiler.Features) {
+				r := newRig(t, f, compiler.Options{}, "read(count) if "+cond)
+				r.do(call{args: []uint64{r.alloc(make([]byte, 64)), 0, 5, 0}, result: []uint64{0}})
+				require.Empty(t, r.shown())
+				require.Equal(t, unreadable, r.counters(0).Unreadable)
+			})
+		})
+	}
+}
+
 // The name of a thread is shown completely, even if MaxBytes is small.
 func TestCommIsWhole(t *testing.T) {
 	r := newRig(t, compilertest.WithTrampoline, compiler.Options{MaxBytes: 4}, "read($comm)")
