@@ -312,19 +312,45 @@ func (r *reference) unreadable(conds []spec.Cond, trampoline bool) (least, most 
 }
 
 // inOrder evaluates conditions that must all hold as far as programs have to: those of the
-// entry before those of the return, each side from left to right up to the first that
-// does not hold.
+// entry before those of the return, of each side those that read no memory before the
+// others, and otherwise from left to right, up to the first that does not hold.
 func (r *reference) inOrder(conds []spec.Cond) truth {
 	for _, at := range []compiler.Side{compiler.AtEntry, compiler.AtReturn} {
-		for _, whole := range conds {
-			for _, c := range conjuncts(whole) {
-				if v := r.anyInOrder(c); v != yes && r.condSide(c) == at {
-					return v
+		for _, reads := range []bool{false, true} {
+			for _, whole := range conds {
+				for _, c := range conjuncts(whole) {
+					if v := r.anyInOrder(c); v != yes && r.condSide(c) == at && r.readsMemory(c) == reads {
+						return v
+					}
 				}
 			}
 		}
 	}
 	return yes
+}
+
+// readsMemory reports whether a condition is about more than what is passed and what the
+// kernel knows of the thread.
+func (r *reference) readsMemory(c spec.Cond) (reads bool) {
+	cond(c, func(it *spec.Item) truth {
+		look := func(e spec.Expr) {
+			switch e := e.(type) {
+			case *spec.Arg, *spec.Return, *spec.Number, *spec.Binary, *spec.Cast:
+			case *spec.Builtin:
+				reads = reads || e.Name.Name == "ppid"
+			default:
+				reads = true
+			}
+		}
+		it.Walk(look)
+		if with := r.with(it); with != nil {
+			spec.Walk(with, look)
+		}
+		isString := it.Pred != nil && it.Pred.Const.Kind == spec.String
+		reads = reads || isString && it.Value.String() != "$comm"
+		return no
+	})
+	return reads
 }
 
 // anyInOrder evaluates a condition that is no "and".
