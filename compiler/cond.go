@@ -30,7 +30,9 @@ type AnyOf []Cond
 // Outcome is the result of a condition that was evaluated at entry, for use at return.
 type Outcome struct {
 	Cond Cond
-	Bit  int // bit number in [Layout].Outcomes
+	// Bit is the number of the bit in [Layout].Outcomes that is set if the condition held.
+	// The one that is MostOutcomes higher is set if a fault has left it open.
+	Bit int
 }
 
 // Side returns the side of a call at which the condition can be evaluated.
@@ -73,8 +75,18 @@ func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
 	return true
 }
 
-// FaultBit is the bit of the outcomes that is set if a condition at entry met a fault.
-const FaultBit = 63
+// MayFault reports whether a value in a condition may be one that cannot be read.
+func MayFault(t Cond) bool {
+	for l := range Leaves(t) {
+		if l.Pred.Pattern != nil && l.Value.Text != NoText || l.Value.MayFault() {
+			return true
+		}
+	}
+	return false
+}
+
+// MostOutcomes bounds [Probe].Outcomes: each has two bits of a word.
+const MostOutcomes = 32
 
 // Predicate is a comparison of a value. A number is extended to 64 bits and compared
 // with a constant, also for common bits ([spec.Mask]). A string is compared with

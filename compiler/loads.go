@@ -46,3 +46,18 @@ func (v *Value) Direct() bool {
 	}
 	return true
 }
+
+// MayFault reports whether reading a value may fail. Words that are passed can always be
+// read, and so can the thread's task_struct.
+func (v *Value) MayFault() bool {
+	for o := range v.Values {
+		reads := len(o.Path)
+		if reads > 0 && o.Path[reads-1].Addr {
+			reads--
+		}
+		if reads > 1 || reads == 1 && o.Base.Builtin != Task {
+			return true
+		}
+	}
+	return false
+}

@@ -256,7 +256,7 @@ func TestHostileSpecs(t *testing.T) {
 		{"vfs_read(" + repeat("file[#]", 5000, ",") + ")", "vfs_read has 5000 values, more than fit in one record\n"},
 		{"vfs_read(" + repeat("file[#].pos==1", 3500, ",") + ")", "vfs_read: kprobe"},
 		{"vfs_read if " + repeat("count==#", 5000, "||"), "vfs_read: kprobe"},
-		{"vfs_read if " + repeat("file[#].pos==1||return==#", 1500, "&&"), "the condition joins entry and return in 1500 places, and 63 is the limit\n"},
+		{"vfs_read if " + repeat("file[#].pos==1||return==#", 1500, "&&"), "the condition joins entry and return in 1500 places, and 32 is the limit\n"},
 		{"vfs_open if " + repeat("path ~ \"*a?[b-z]*#\"", 500, "||"), "vfs_open: kprobe"},
 	} {
 		_, stdout, stderr := withWords(t, raw, []string{"compile", "--", tc.text}, "")

@@ -38,7 +38,6 @@ func (p *chainProgram) enter() {
 // leave forgets a call, and shows its return if its entry was shown.
 func (p *chainProgram) leave() {
 	p.beginReturn()
-	p.recallFault()
 	p.conds(p.order)
 	if p.chain.Last() && matchesAtReturn(p.chain) {
 		p.complete()
@@ -69,7 +68,6 @@ func (p *chainProgram) enterMeasured() {
 func (p *chainProgram) leaveMeasured() {
 	p.beginReturn()
 	if p.chain.Last() {
-		p.recallFault()
 		p.conds(p.order)
 		p.measure()
 	}

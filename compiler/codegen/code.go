@@ -26,7 +26,7 @@ const (
 	spIndex   = -24  // key of an array with one element of zeroes
 	spEnded   = -24  // number of calls of the function whose returns were missed, see program.settle
 	spKey     = -32  // key of another map
-	spFault   = -40  // 1 if a condition met a value that could not be read
+	spFaults  = -40  // bytes: 1 if an "or" met a value that could not be read, see program.anyOf
 	spFlags   = -48  // outcomes of conditions at entry
 	spTag     = -56  // the call's tag, see program.frame
 	spTask    = -64  // the thread's task_struct; with the tag, it is the key of a large value

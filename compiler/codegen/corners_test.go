@@ -72,6 +72,109 @@ func TestUnreadableAtEntryIsCounted(t *testing.T) {
 	})
 }
 
+// Of conditions that must all hold, one that does not hides what could not be read in
+// those to its right, and one that reads no memory also in those to its left.
+func TestFalseHidesUnreadable(t *testing.T) {
+	for _, tc := range []struct {
+		cond       string
+		unreadable uint64
+	}{
+		{`$comm == "cat" && buf->dev->index == 5`, 0},
+		{`buf->dev->index == 5 && $comm == "cat"`, 0},
+		{`buf->dev->index == 5 && count == 6`, 0},
+		{`buf->dev->index == 5 && $task->comm == "cat"`, 0},
+		{`ubuf == "other" && buf->dev->index == 5`, 0},
+		{`buf->dev->index == 5 && ubuf == "other"`, 1},
+		{`buf->dev->index == 5 && buf->len == 7`, 1},
+		{`buf->dev->index == 5 && buf->dev != NULL`, 0}, // what reads buf->dev can be read wherever the first can
+		{`buf->len == 7 && buf->dev->index == 5`, 0},
+		{`(count == 6 || return == 3) && buf->dev->index == 5`, 1}, // at entry
+		{`(count == 6 || return == 3) && after(buf->dev->index) == 5`, 0},
+		{`(buf->dev->index == 5 && count == 6) || count == 7`, 0},
+		{`(buf->dev->index == 5 && (count == 6 || $pid == 1)) || count == 7`, 0},
+		{`(count == 7 || (buf->dev->index == 5 && count == 6) || $pid == 1) && count > 5`, 0},
+		{`!(!((count == 7 || (buf->dev->index == 5 && count == 8)) && buf->dev->index == 5) && count == 5)`, 0},
+		{`(buf->dev->index == 5 && buf->len == 7) || count == 7`, 1},
+		{`(buf->dev->index == 5 && count == 6) || return == 7`, 0},
+		{`(after(buf->dev->index) == 5 && return == 6) || return == 7`, 0},
+		{`$duration > 1s && after(buf->dev->index) == 5`, 0},
+		{`after(buf->len) > *pos && after(buf->dev->index) == 5`, 0},
+		{`after(buf->dev->index) == 5 && after(buf->len) > *pos`, 1},
+		{`diff(*pos) && after(buf->dev->index) == 5`, 0},
+		{`after(buf->dev->index) == 5 && diff(*pos)`, 1},
+	} {
+		t.Run(tc.cond, func(t *testing.T) {
+			backEnds(t, func(t *testing.T, f compiler.Features) {
+				r := newRig(t, f, compiler.Options{}, "read(count) if "+tc.cond)
+				buf, text, pos := r.alloc(make([]byte, 64)), r.alloc([]byte("text\x00")), r.alloc(le(uint64(1)))
+				r.do(call{args: []uint64{buf, text, 5, pos}, result: []uint64{0}})
+				require.Empty(t, r.shown())
+				require.Equal(t, tc.unreadable, r.counters(0).Unreadable)
+			})
+		})
+	}
+}
+
+// So does one that needs what was kept of the entry, of what only the return knows.
+func TestFalseOfBothSidesHidesUnreadable(t *testing.T) {
+	for cond, unreadable := range map[string]uint64{
+		"(dfd == 6 || return == NULL) && return->len == 5": 0,
+		"return->len == 5 && (dfd == 6 || return == NULL)": 0,
+		"(return->len == 5 || dfd == 5) && $duration > 1s": 0,
+		"return->len == 5 && (path == NULL || dfd == 5)":   1,
+	} {
+		t.Run(cond, func(t *testing.T) {
+			backEnds(t, func(t *testing.T, f compiler.Features) {
+				r := newRig(t, f, compiler.Options{}, "open(dfd) if "+cond)
+				r.do(call{fn: "open", args: []uint64{5, 0}, result: []uint64{16}})
+				require.Empty(t, r.shown())
+				require.Equal(t, unreadable, r.counters(0).Unreadable)
+			})
+		})
+	}
+}
+
+// A value that cannot be read in an "or" that holds in spite of it does not count if
+// something else is false.
+func TestFalseAfterOr(t *testing.T) {
+	const holds, unknown, deep = "(buf->dev->index == 5 || count == 5)", "(buf->dev->index == 5 || count == 6)", 11
+	conds := map[string]uint64{
+		holds + " && buf->len == 7":                                        0,
+		holds + " && (buf->len == 7 || count == 6)":                        0,
+		holds + " && (buf->len == 7 || " + unknown + ")":                   1,
+		unknown + " && count == 5":                                         1,
+		"count == 6 || " + holds + " && buf->len == 7":                     0,
+		"buf->dev->index == 6 || " + holds + " && buf->len == 7":           1,
+		holds + " && after(buf->len) == 7":                                 0,
+		"(buf->dev->index == 5 || return == 0) && after(buf->len) == 7":    0,
+		"(buf->dev->index == 5 || return == 0) && (count == 6 || return)":  0,
+		"(count == 6 || return == 0) && (buf->dev->index == 5 || return)":  1,
+		"(buf->len == 0 || return) && (buf->dev->index == 5 || return)":    1,
+		"(" + holds + " && buf->len == 7) || return":                       0,
+		"(" + unknown + " && buf->len == 0) || return":                     1,
+		"(buf->len == 0 && " + holds + " && return == 0) && buf->len == 7": 0,
+	}
+	for nested, unreadable := range map[string]uint64{
+		"(buf->dev->index == 6 || (" + holds + " && buf->len == 7))":          1,
+		"(count == 6 || ((buf->len == 7 || buf->err == 7) && buf->len == 0))": 0,
+	} {
+		for range deep {
+			conds[nested] = unreadable
+			nested = "(buf->len == 7 || (buf->len == 0 && " + nested + "))"
+		}
+	}
+	for cond, unreadable := range conds {
+		t.Run(cond, func(t *testing.T) {
+			backEnds(t, func(t *testing.T, f compiler.Features) {
+				r := newRig(t, f, compiler.Options{}, "read(count) if "+cond)
+				r.do(call{args: []uint64{r.alloc(make([]byte, 64)), 0, 5, 0}, result: []uint64{0}})
+				require.Empty(t, r.shown())
+				require.Equal(t, unreadable, r.counters(0).Unreadable)
+			})
+		})
+	}
+}
+
 // The name of a thread is shown completely, even if MaxBytes is small.
 func TestCommIsWhole(t *testing.T) {
 	r := newRig(t, compilertest.WithTrampoline, compiler.Options{MaxBytes: 4}, "read($comm)")

@@ -64,10 +64,10 @@ func (s *stash) slot(v *compiler.Value) compiler.Slot {
 }
 
 // splitDiffs separates the conditions that need what is read again at return, which
-// cost the most.
+// cost the most. A condition that may meet a fault stays behind them if it comes after one.
 func splitDiffs(conds []compiler.Cond) (others, changed []compiler.Cond) {
 	for _, c := range conds {
-		reads := false
+		reads := len(changed) > 0 && compiler.MayFault(c)
 		for l := range compiler.Leaves(c) {
 			reads = reads || l.Value.Before != nil
 		}

@@ -121,10 +121,6 @@ func (p *program) start() {
 	p.compareObjects(again, other)
 	p.label(other)
 	p.filter()
-	if p.mixed = hasAlternatives(p.probe.EntryConds) || hasAlternatives(p.probe.ReturnConds); p.mixed {
-		p.step("no fault met")
-		p.setWord(spFault, 0)
-	}
 	p.conds(p.order)
 	p.admit()
 	p.follow(again, exit)

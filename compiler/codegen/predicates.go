@@ -9,40 +9,12 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// hasAlternatives reports whether one of the conditions contains an "or".
-func hasAlternatives(conds []compiler.Cond) bool {
-	return slices.ContainsFunc(conds, func(t compiler.Cond) bool {
-		switch t := t.(type) {
-		case compiler.AnyOf:
-			return true
-		case compiler.AllOf:
-			return hasAlternatives(t)
-		case *compiler.Outcome:
-			return hasAlternatives([]compiler.Cond{t.Cond})
-		}
-		return false
-	})
-}
-
 // conds leaves unless all conditions hold.
 func (p *program) conds(conds []compiler.Cond) {
 	if len(conds) == 0 {
 		return
 	}
-	unread := p.countedUnreadable()
-	rejected := p.reject()
-	no := rejected
-	if p.mixed {
-		no = p.fresh("no")
-		p.later(no, func() {
-			p.step("rejected; by a fault?")
-			p.emit(
-				asm.LoadMem(asm.R1, asm.RFP, spFault, asm.DWord),
-				asm.JNE.Imm(asm.R1, 0, unread),
-				asm.Ja.Label(rejected),
-			)
-		})
-	}
+	unread, no := p.countedUnreadable(), p.reject()
 	for _, t := range conds {
 		p.branch(t, otherwise{no: no, unread: unread, sure: true})
 	}
@@ -71,6 +43,7 @@ type otherwise struct {
 	no     string // it does not hold
 	unread string // a value could not be read
 	sure   bool   // every call that meets all conditions evaluates this one
+	depth  int    // how many of the "or" around it note faults
 }
 
 // branch continues if a condition holds.
@@ -86,39 +59,58 @@ func (p *program) branch(t compiler.Cond, to otherwise) {
 		p.anyOf(t, to)
 	case *compiler.Outcome:
 		p.step("evaluated at entry")
-		p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
-		p.jumpUnlessBits(1<<t.Bit, to.no)
+		p.outcome(t, to)
 	}
+}
+
+// outcome continues if a condition held at entry.
+func (p *program) outcome(t *compiler.Outcome, to otherwise) {
+	no := to.no
+	if compiler.MayFault(t.Cond) {
+		no = p.deferred("unset", func() {
+			p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
+			p.jumpUnlessBits(1<<(t.Bit+compiler.MostOutcomes), to.no)
+			p.emit(asm.Ja.Label(to.unread))
+		})
+	}
+	p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
+	p.jumpUnlessBits(1<<t.Bit, no)
 }
 
 // anyOf evaluates the conditions one after the other. It notes a fault in one, which
-// counts if none of the others holds.
+// counts if none of the others holds. An "or" inside another one notes it in a byte of
+// its own; those that are deeper than there are bytes share the last one, which they do
+// not clear, so that a fault may count that should not, but none is forgotten.
 func (p *program) anyOf(conds compiler.AnyOf, to otherwise) {
-	yes := p.fresh("yes")
-	for i, t := range conds {
-		last := i == len(conds)-1
-		next := otherwise{no: to.no, unread: to.unread}
-		if !last {
-			next.no = p.fresh("or")
-			next.unread = p.noted(next.no)
+	yes, last := p.fresh("yes"), len(conds)-1
+	at, no, depth := int16(spFaults+min(to.depth, 7)), to.no, to.depth
+	if compiler.MayFault(conds[:last]) {
+		if depth <= 7 {
+			p.setByte(at, 0)
 		}
-		p.branch(t, next)
-		if !last {
-			p.emit(asm.Ja.Label(yes))
-			p.label(next.no)
-		}
+		depth++
+		no = p.deferred("none", func() {
+			p.step("none holds; by a fault?")
+			p.emit(asm.LoadMem(asm.R1, asm.RFP, at, asm.Byte), asm.JNE.Imm(asm.R1, 0, to.unread), asm.Ja.Label(to.no))
+		})
 	}
+	for _, t := range conds[:last] {
+		next := p.fresh("or")
+		noted := p.deferred("fault", func() {
+			p.setByte(at, 1)
+			p.emit(asm.Ja.Label(next))
+		})
+		p.branch(t, otherwise{no: next, unread: noted, depth: depth})
+		p.emit(asm.Ja.Label(yes))
+		p.label(next)
+	}
+	p.branch(conds[last], otherwise{no: no, unread: to.unread, depth: depth})
 	p.label(yes)
 }
 
-// noted returns the label of code that notes a fault and jumps to next.
-func (p *program) noted(next string) string {
-	label := p.fresh("fault")
-	p.later(label, func() {
-		p.setWord(spFault, 1)
-		p.emit(asm.Ja.Label(next))
-	})
-	return label
+// setByte stores a number in a byte of the stack frame.
+func (p *program) setByte(at int16, v int32) {
+	p.emit(asm.Mov.Imm(asm.R1, v), asm.StoreMem(asm.RFP, at, asm.R1, asm.Byte))
 }
 
 func (p *program) leaf(l *compiler.Leaf, to otherwise) {
@@ -266,35 +258,18 @@ func (p *program) setOutcomes() {
 	p.step("outcomes of conditions for the return")
 	p.setWord(spFlags, 0)
 	for _, f := range p.probe.Outcomes {
-		no := p.fresh("unset")
-		p.branch(f.Cond, otherwise{no: no, unread: p.noted(no)})
+		no, set := p.fresh("unset"), p.fresh("set")
+		open := p.deferred("open", func() {
+			p.emit(asm.LoadImm(asm.R2, 1<<(f.Bit+compiler.MostOutcomes), asm.DWord), asm.Ja.Label(set))
+		})
+		p.branch(f.Cond, otherwise{no: no, unread: open})
+		p.emit(asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord))
+		p.label(set)
 		p.emit(
-			asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord),
 			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
 			asm.Or.Reg(asm.R1, asm.R2),
 			asm.StoreMem(asm.RFP, spFlags, asm.R1, asm.DWord),
 		)
 		p.label(no)
 	}
-	p.step("a fault met")
-	p.emit(
-		asm.LoadMem(asm.R2, asm.RFP, spFault, asm.DWord),
-		asm.LSh.Imm(asm.R2, compiler.FaultBit),
-		asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
-		asm.Or.Reg(asm.R1, asm.R2),
-		asm.StoreMem(asm.RFP, spFlags, asm.R1, asm.DWord),
-	)
-}
-
-// recallFault tells the return side whether a condition at entry met a fault.
-func (p *program) recallFault() {
-	if len(p.probe.Outcomes) == 0 {
-		return
-	}
-	p.step("a fault met at entry")
-	p.emit(
-		asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord),
-		asm.RSh.Imm(asm.R1, compiler.FaultBit),
-		asm.StoreMem(asm.RFP, spFault, asm.R1, asm.DWord),
-	)
 }

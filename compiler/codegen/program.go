@@ -36,7 +36,6 @@ type program struct {
 	function   int                     // number of the function in a tag
 	found      bool                    // whether rStash points to the stash of the call
 	identified bool                    // whether the ids of the process are stored
-	mixed      bool                    // whether a condition may hold although a part of it met a fault
 	capturing  bool                    // whether a value is read whose fault is shown with the address
 	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
 	nested     int                     // how many of them are in use
@@ -101,11 +100,6 @@ func (p *program) begin() {
 	if guarded(p.probe, p.kind) {
 		p.enterBusy()
 	}
-	p.mixed = hasAlternatives(p.probe.EntryConds) || hasAlternatives(p.probe.ReturnConds)
-	if p.mixed {
-		p.step("no fault met")
-		p.setWord(spFault, 0)
-	}
 }
 
 // entry generates the entry side, which writes an event, or keeps values, or
@@ -138,7 +132,6 @@ func (p *program) ret(s *stash) {
 		known, kept := p.splitConds()
 		p.conds(known)
 		p.recall(s)
-		p.recallFault()
 		kept, changed := splitDiffs(kept)
 		p.conds(kept)
 		p.readAgain()
@@ -157,10 +150,11 @@ func (p *program) ret(s *stash) {
 }
 
 // splitConds separates the conditions at return that need nothing of the entry from
-// the others: for calls that they reject, the stash is not looked up.
+// the others: for calls that they reject, the stash is not looked up. A condition that
+// may meet a fault stays behind the others that come before it.
 func (p *program) splitConds() (known, kept []compiler.Cond) {
 	for _, t := range p.order {
-		if needsEntry(t) {
+		if needsEntry(t) || len(kept) > 0 && compiler.MayFault(t) {
 			kept = append(kept, t)
 		} else {
 			known = append(known, t)

@@ -251,7 +251,7 @@ func (r *reference) enter(c *referenceCall) ([]expected, error) {
 		return nil, err
 	}
 	entry, _, _ := r.sides()
-	if entry && !r.paired() && r.verdict() == yes {
+	if entry && !r.paired() && r.verdict(r.conds()) == yes {
 		return []expected{r.event(compiler.EntryEvent, compiler.AtEntry)}, nil
 	}
 	return nil, nil
@@ -269,7 +269,7 @@ func (r *reference) leave(c *referenceCall) ([]expected, error) {
 		return nil, err
 	}
 	switch {
-	case r.verdict() != yes:
+	case r.verdict(r.conds()) != yes:
 		return nil, nil
 	case r.paired():
 		e := r.event(compiler.CallEvent, compiler.AtEntry)
@@ -279,10 +279,10 @@ func (r *reference) leave(c *referenceCall) ([]expected, error) {
 	return []expected{r.event(compiler.ReturnEvent, compiler.AtReturn)}, nil
 }
 
-// verdict returns whether all conditions hold.
-func (r *reference) verdict() truth {
+// verdict returns whether all of these conditions hold.
+func (r *reference) verdict(conds []spec.Cond) truth {
 	v := yes
-	for _, t := range r.conds() {
+	for _, t := range conds {
 		v = min(v, cond(t, func(it *spec.Item) truth { return r.call.truths[it] }))
 	}
 	return v
@@ -299,18 +299,76 @@ func (r *reference) event(kind compiler.EventKind, at compiler.Side) expected {
 	return e
 }
 
-// unreadable returns how often, at least and at most, the call may be counted
-// as unreadable.
-func (r *reference) unreadable(trampoline bool) (least, most int) {
-	met := false
-	for _, v := range r.call.truths {
-		met = met || v == unknown
-	}
-	switch v := r.verdict(); {
-	case v == yes || !met:
+// unreadable returns how often, at least and at most, the call may be counted as
+// unreadable because of these conditions.
+func (r *reference) unreadable(conds []spec.Cond, trampoline bool) (least, most int) {
+	switch v := r.verdict(conds); {
+	case v == yes || r.inOrder(conds) != unknown:
 		return 0, 0
 	case v == unknown && !(trampoline && r.call.soft):
 		return 1, 1
 	}
 	return 0, 1
+}
+
+// inOrder evaluates conditions that must all hold as far as programs have to: those of the
+// entry before those of the return, of each side those that read no memory before the
+// others, and otherwise from left to right, up to the first that does not hold.
+func (r *reference) inOrder(conds []spec.Cond) truth {
+	for _, at := range []compiler.Side{compiler.AtEntry, compiler.AtReturn} {
+		for _, reads := range []bool{false, true} {
+			for _, whole := range conds {
+				for _, c := range conjuncts(whole) {
+					if v := r.anyInOrder(c); v != yes && r.condSide(c) == at && r.readsMemory(c) == reads {
+						return v
+					}
+				}
+			}
+		}
+	}
+	return yes
+}
+
+// readsMemory reports whether a condition is about more than what is passed and what the
+// kernel knows of the thread.
+func (r *reference) readsMemory(c spec.Cond) (reads bool) {
+	cond(c, func(it *spec.Item) truth {
+		look := func(e spec.Expr) {
+			switch e := e.(type) {
+			case *spec.Arg, *spec.Return, *spec.Number, *spec.Binary, *spec.Cast:
+			case *spec.Builtin:
+				reads = reads || e.Name.Name == "ppid"
+			default:
+				reads = true
+			}
+		}
+		it.Walk(look)
+		if with := r.with(it); with != nil {
+			spec.Walk(with, look)
+		}
+		isString := it.Pred != nil && it.Pred.Const.Kind == spec.String
+		reads = reads || isString && it.Value.String() != "$comm"
+		return no
+	})
+	return reads
+}
+
+// anyInOrder evaluates a condition that is no "and".
+func (r *reference) anyInOrder(c spec.Cond) truth {
+	switch c := c.(type) {
+	case *spec.Or:
+		return max(r.inOrder([]spec.Cond{c.X}), r.inOrder([]spec.Cond{c.Y}))
+	case *spec.Not:
+		if x, ok := c.X.(*spec.And); ok {
+			return max(r.inOrder([]spec.Cond{&spec.Not{X: x.X}}), r.inOrder([]spec.Cond{&spec.Not{X: x.Y}}))
+		}
+	}
+	return cond(c, func(it *spec.Item) truth { return r.call.truths[it] })
+}
+
+// condSide returns the side at which a reference evaluates a condition.
+func (r *reference) condSide(c spec.Cond) compiler.Side {
+	s := compiler.AtEntry
+	cond(c, func(it *spec.Item) truth { s = max(s, r.predicateSide(it)); return no })
+	return s
 }

@@ -123,7 +123,7 @@ func (r *reference) known() compiler.Side {
 // count counts a call that has ended by its fate.
 func (r *reference) count(n *counted) {
 	n.calls++
-	if r.verdict() != yes {
+	if r.verdict(r.conds()) != yes {
 		return
 	}
 	n.matched++

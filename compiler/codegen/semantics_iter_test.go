@@ -66,7 +66,7 @@ func (tr *trial) iterate() error {
 		if err := tr.object(plan.args, len(events)); err != nil {
 			return err
 		}
-		least, most := tr.ref.unreadable(false)
+		least, most := tr.ref.unreadable(tr.ref.conds(), false)
 		tr.least, tr.most = tr.least+least, tr.most+most
 		tr.ref.k.mem.mutate(tr.rnd)
 	}

@@ -175,20 +175,14 @@ func (p *program) splitDuration() (early, late []compiler.Cond) {
 // lateConds goes to release unless the conditions hold, and counts the call as filtered
 // or unreadable.
 func (p *program) lateConds(conds []compiler.Cond, release string) {
-	no, unread, filtered := p.prefix+"short", p.prefix+"lateunread", release
+	unread, filtered := p.prefix+"lateunread", release
 	if p.opts.CountCalls {
 		filtered = p.prefix + "latefiltered"
 		p.later(filtered, func() { p.count(compiler.CounterFiltered, release) })
 	}
-	p.later(no, func() {
-		if p.mixed {
-			p.emit(asm.LoadMem(asm.R1, asm.RFP, spFault, asm.DWord), asm.JNE.Imm(asm.R1, 0, unread))
-		}
-		p.emit(asm.Ja.Label(filtered))
-	})
 	p.later(unread, func() { p.count(compiler.CounterUnreadable, filtered) })
 	for _, c := range conds {
-		p.branch(c, otherwise{no: no, unread: unread})
+		p.branch(c, otherwise{no: filtered, unread: unread})
 	}
 }
 

@@ -92,8 +92,8 @@ func (tr *spanTrial) pass(plan plannedCall) error {
 // finish ends the span that waits, if the conditions hold that do not depend on the
 // duration. It is shown or counted if the others do, too.
 func (tr *spanTrial) finish(frame uint64) error {
-	early, late := tr.verdicts()
-	if tr.unread(early); early != yes {
+	early, late := tr.conditions()
+	if !tr.hold(early) {
 		if tr.waiting != nil {
 			tr.waited++
 		}
@@ -104,7 +104,7 @@ func (tr *spanTrial) finish(frame uint64) error {
 	}
 	begin := *tr.waiting
 	tr.waiting = nil
-	if tr.unread(late); late != yes {
+	if !tr.hold(late) {
 		tr.timed++
 		return nil
 	}
@@ -128,21 +128,20 @@ func (tr *spanTrial) finish(frame uint64) error {
 	return nil
 }
 
-// verdicts returns whether the conditions of the end hold: those that do not depend on
-// the duration, and those that do.
-func (tr *spanTrial) verdicts() (early, late truth) {
-	early, late = yes, yes
+// conditions returns the conditions of the end: those that do not depend on the duration,
+// and those that do.
+func (tr *spanTrial) conditions() (early, late []spec.Cond) {
 	for _, whole := range tr.end.conds() {
 		for _, c := range conjuncts(whole) {
 			timed := false
-			v := cond(c, func(it *spec.Item) truth {
+			cond(c, func(it *spec.Item) truth {
 				it.Walk(func(e spec.Expr) { timed = timed || e.String() == "$duration" })
-				return tr.end.call.truths[it]
+				return no
 			})
 			if timed {
-				late = min(late, v)
+				late = append(late, c)
 			} else {
-				early = min(early, v)
+				early = append(early, c)
 			}
 		}
 	}
@@ -165,20 +164,12 @@ func conjuncts(c spec.Cond) []spec.Cond {
 	return []spec.Cond{c}
 }
 
-// unread counts an end whose conditions have the result v as unreadable, if a value in
-// them could not be read.
-func (tr *spanTrial) unread(v truth) {
-	met := false
-	for _, of := range tr.end.call.truths {
-		met = met || of == unknown
-	}
-	switch {
-	case v == yes || !met:
-		return
-	case v == unknown && !(tr.trampoline() && tr.end.call.soft):
-		tr.least++
-	}
-	tr.most++
+// hold returns whether conditions of the end hold, and counts an end for which they do not
+// because a value in them could not be read.
+func (tr *spanTrial) hold(conds []spec.Cond) bool {
+	least, most := tr.end.unreadable(conds, tr.trampoline())
+	tr.least, tr.most = tr.least+least, tr.most+most
+	return tr.end.verdict(conds) == yes
 }
 
 // checkSpans compares what the programs have written and counted with what is expected.

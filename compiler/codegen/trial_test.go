@@ -78,7 +78,7 @@ func (tr *trial) do(i int) (next int, err error) {
 	}
 	tr.expect(events, frame)
 	leave()
-	least, most := tr.ref.unreadable(tr.trampoline())
+	least, most := tr.ref.unreadable(tr.ref.conds(), tr.trampoline())
 	tr.least, tr.most = tr.least+least, tr.most+most
 	return next, nil
 }

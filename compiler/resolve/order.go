@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"slices"
-	"sort"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -16,7 +15,10 @@ func settlePrograms(p *compiler.Probe) {
 		entry = slices.Concat(entry, ret)
 		ret = entry
 	}
-	p.EntryOrder, p.ReturnOrder = cheapestFirst(entry, p.EntryLoads), cheapestFirst(ret, p.ReturnLoads)
+	for i, f := range p.Outcomes {
+		p.Outcomes[i] = &compiler.Outcome{Cond: guarded(f.Cond, p.EntryLoads), Bit: f.Bit}
+	}
+	p.EntryOrder, p.ReturnOrder = guardsFirst(entry, p.EntryLoads), guardsFirst(ret, p.ReturnLoads)
 }
 
 // loads returns what the programs of a kind read by plain loads. Arguments of
@@ -45,11 +47,56 @@ func decidesAlone(p *compiler.Probe) bool {
 	return onePoint(p) || p.Paired && !p.Stash
 }
 
-// cheapestFirst returns the conditions in the order of their costs.
-func cheapestFirst(conds []compiler.Cond, l compiler.Loads) []compiler.Cond {
+// guardsFirst returns the conditions in this order: those that cannot meet a fault, the
+// cheapest of them first, and then the others as in the spec, where one may guard the
+// next. It orders the parts of each condition in the same way.
+func guardsFirst(conds []compiler.Cond, l compiler.Loads) []compiler.Cond {
 	sorted := slices.Clone(conds)
-	sort.SliceStable(sorted, func(i, j int) bool { return cost(sorted[i], l) < cost(sorted[j], l) })
+	for i, t := range sorted {
+		sorted[i] = guarded(t, l)
+		for ; i > 0 && overtakes(sorted[i], sorted[i-1], l); i-- {
+			sorted[i], sorted[i-1] = sorted[i-1], sorted[i]
+		}
+	}
 	return sorted
+}
+
+// guarded returns a condition with its parts in order.
+func guarded(t compiler.Cond, l compiler.Loads) compiler.Cond {
+	switch t := t.(type) {
+	case compiler.AllOf:
+		return compiler.AllOf(guardsFirst(t, l))
+	case compiler.AnyOf:
+		ordered := slices.Clone(t)
+		for i := range ordered {
+			ordered[i] = guarded(t[i], l)
+		}
+		return ordered
+	}
+	return t
+}
+
+// overtakes reports whether t, which the spec has after u, is evaluated before it. A
+// fault of t that u would have hidden must not make a call count as unreadable.
+func overtakes(t, u compiler.Cond, l compiler.Loads) bool {
+	if !compiler.MayFault(t) {
+		return compiler.MayFault(u) || cost(t, l) < cost(u, l)
+	}
+	return faultsWith(t, u) && cost(t, l) < cost(u, l)
+}
+
+// faultsWith reports whether u meets a fault wherever t does, because it reads the same on
+// its way.
+func faultsWith(t, u compiler.Cond) bool {
+	first, ok := t.(*compiler.Leaf)
+	second, also := u.(*compiler.Leaf)
+	if !ok || !also || first.Pred.Pattern != nil || first.Value.Before != nil {
+		return false
+	}
+	a, b := first.Value, second.Value
+	x, y := a.Base, b.Base
+	return x.Param == y.Param && x.Word == y.Word && x.Addr == y.Addr && x.PerCPU == y.PerCPU && x.Builtin == y.Builtin &&
+		x.Of == y.Of && x.Kept == y.Kept && len(a.Path) <= len(b.Path) && slices.Equal(a.Path, b.Path[:len(a.Path)])
 }
 
 // cost returns the cost of reading the values of a condition: a helper costs as much as

@@ -214,8 +214,8 @@ func bySide(conds []compiler.Cond) (entry, rest []compiler.Cond) {
 // addOutcomes makes outcomes of the entry parts of all return conditions.
 func addOutcomes(p *compiler.Probe) error {
 	eachWithOutcomes(p, p.ReturnConds)
-	if n := len(p.Outcomes); n > compiler.FaultBit {
-		return spec.Errorf(p.Trace.Text, p.Trace.Cond.Span(), "the condition joins entry and return in %d places, and %d is the limit", n, compiler.FaultBit)
+	if n := len(p.Outcomes); n > compiler.MostOutcomes {
+		return spec.Errorf(p.Trace.Text, p.Trace.Cond.Span(), "the condition joins entry and return in %d places, and %d is the limit", n, compiler.MostOutcomes)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func layoutParts(ev *compiler.EventType) []part {
 		{l.Caller, 8, "caller", "u64", "the call of the caller"},
 		{l.Begin, compiler.BeginSize, "begin", "", "thread, process, CPU and comm at the beginning"},
 		{l.Start, 8, "start", "u64", startNote(ev)},
-		{l.Outcomes, 8, "flags", "u64", "conditions at entry that held, a bit each"},
+		{l.Outcomes, 8, "flags", "u64", "conditions at entry: a bit each for those that held, and for those that a fault left open"},
 		{l.Faults, len(l.Slots), "faults", fmt.Sprintf("u8[%d]", len(l.Slots)), "why an item has no value"},
 	} {
 		if p.off != 0 && p.size != 0 {
