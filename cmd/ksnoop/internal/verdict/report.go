@@ -46,7 +46,7 @@ func (t *tester) writeMetrics() error {
 	}
 	metrics := []report.Metric{}
 	for _, r := range t.results {
-		if r.metric && r.of.Kind != suite.Rows && r.Status != suite.Skip {
+		if r.metric && r.of.Kind != suite.Rows && r.Status == suite.Pass {
 			metrics = append(metrics, t.metric(r))
 		}
 	}
