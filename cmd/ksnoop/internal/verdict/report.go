@@ -53,6 +53,21 @@ func (t *tester) writeMetrics() error {
 	return report.WriteMetrics(name, metrics)
 }
 
+// checkMetrics returns an error if the metrics of the file cannot be written for
+// Prometheus.
+func (t *tester) checkMetrics() error {
+	if t.options.PromTextfile == "" {
+		return nil
+	}
+	var metrics []report.Metric
+	for _, m := range t.suite.Metrics {
+		if m.Kind != suite.Rows {
+			metrics = append(metrics, t.metric(testResult{Result: suite.Result{Name: m.Name}, of: m}))
+		}
+	}
+	return report.CheckMetrics(t.options.PromTextfile, metrics)
+}
+
 // metric returns a metric for Prometheus, named ksnoop_SUITE_NAME.
 func (t *tester) metric(r testResult) report.Metric {
 	m := report.Metric{Name: "ksnoop_" + t.suite.Name + "_" + r.Name, Help: r.of.String(), Type: report.Gauge}
