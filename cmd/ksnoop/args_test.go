@@ -387,6 +387,12 @@ func TestTestCommand(t *testing.T) {
 			require.Equal(t, tc.want, stdout.String()+stderr.String())
 		}
 	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	var stderr strings.Builder
+	require.Equal(t, exit.Failure, ksnoopStatus([]string{"ksnoop", "test", "--list", file}, strings.NewReader(""), full, &stderr))
+	require.Contains(t, stderr.String(), "no space left on device")
 }
 
 // takesCommand reports whether a command runs the words after --.
