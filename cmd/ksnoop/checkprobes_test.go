@@ -74,6 +74,15 @@ new: evidence of same: struct file has no member 'pos'
 old, new: room: 'room' has 300 bytes, and at most 256 can be compared: name a part of it
 old, new: total: 'file' is a pointer to struct file, and numbers are counted: name what it points to
 `[1:], stdout)
+	// The only copy of a function is what test counts, too.
+	write("", "assert copied inlined(return < 0) never\nassert either any-of {account_io inlined}() never\nassert arguments inlined(count) never\n")
+	status, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", probes)
+	require.Equal(t, exit.Failure, status)
+	require.Contains(t, stdout, `
+  copied     ok   ok
+  either     ok   ok
+  arguments  ok   suffix only
+`)
 	write("", "assert\n")
 	status, stdout, stderr = checked(t, dir, probes)
 	require.Equal(t, exit.Usage, status)

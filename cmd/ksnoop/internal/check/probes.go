@@ -74,7 +74,7 @@ func isProbeFile(name string) bool {
 // partOf returns the functions of a spec, or of a chain, with what is measured of
 // them.
 func partOf(path []*suite.Spec, measure compiler.Measure) part {
-	part := part{measure: measure}
+	part := part{measure: measure, probes: true}
 	for _, s := range path {
 		part.functions = append(part.functions, s.AnyOf)
 	}

@@ -33,6 +33,7 @@ type subject struct {
 type part struct {
 	functions [][]*spec.Trace
 	measure   compiler.Measure
+	probes    bool // of a probe file, whose functions may be copies
 }
 
 // readSubjects returns the subjects to check: files of specs first, then the
@@ -146,7 +147,10 @@ func (s *subject) check(target *compiler.Target, release string) finding {
 func (p part) check(kernel *compiler.Target) finding {
 	var traces []*spec.Trace
 	for _, spellings := range p.functions {
-		t, _ := bind.FirstFound(spellings, kernel) // the error is found again below
+		t := spellings[0]
+		if p.probes {
+			t, _ = bind.Choose(spellings, kernel) // the error is found again below
+		}
 		traces = append(traces, t)
 	}
 	if len(traces) > 1 {

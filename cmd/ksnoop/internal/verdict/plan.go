@@ -233,12 +233,7 @@ func (c *counted) choose(kernel *compiler.Target) {
 	for _, side := range c.sides {
 		side.traces = nil
 		for _, s := range side.path {
-			t, err := bind.FirstFound(s.AnyOf, kernel)
-			if err != nil {
-				if copied := bind.OnlyCopy(s.AnyOf, kernel); copied != nil && bind.Found(copied, kernel) == nil {
-					t, err = copied, nil
-				}
-			}
+			t, err := bind.Choose(s.AnyOf, kernel)
 			if err != nil && c.skip == "" {
 				c.skip = bind.Sentence(err)
 			}

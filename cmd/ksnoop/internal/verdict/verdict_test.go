@@ -21,7 +21,6 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
-	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -187,25 +186,6 @@ func TestTestStatus(t *testing.T) {
 	if runtime.ReadPrivileges().Refusal() == "" {
 		require.ErrorAs(t, withTestStatus(errors.New("no BTF")), &status)
 		require.Equal(t, suite.ExitUnavailable, status.Status)
-	}
-}
-
-// TestOnlyCopy verifies that if a function exists only as one changed copy, the copy
-// is counted, if the spec names no argument.
-func TestOnlyCopy(t *testing.T) {
-	symbols, err := kallsyms.Read(strings.NewReader("ffffffff81000000 t gone.isra.0\nffffffff81000100 t two.isra.0\nffffffff81000200 t two.constprop.0\n"), nil)
-	require.NoError(t, err)
-	kernel := &compiler.Target{Symbols: symbols}
-	for text, want := range map[string]string{
-		"gone()": "gone.isra.0", "gone(return < 0) if $pid == 1": "gone.isra.0", "gone": "", "gone(x)": "", "gone() if x->y": "", "gone($arg1)": "", "two()": "", "other()": "",
-	} {
-		trace, _, err := spec.ParseIn(text, 0)
-		require.NoError(t, err, text)
-		got := ""
-		if copied := bind.OnlyCopy([]*spec.Trace{trace}, kernel); copied != nil {
-			got = copied.Func.Name
-		}
-		require.Equal(t, want, got, text)
 	}
 }
 
