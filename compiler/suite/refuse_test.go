@@ -386,7 +386,18 @@ f:4:23: '010' is not a number of calls
 	{body, "assert y foo at-least 0", `
 f:4:14: 'at-least 0' always holds
   assert y foo at-least 0
-               ^^^^^^^^^^`},
+               ^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
+	{body, "assert y foo at-most 18446744073709551615", `
+f:4:14: 'at-most 18446744073709551615' always holds
+  assert y foo at-most 18446744073709551615
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
+	{body, "assert y foo count 0..18446744073709551615 allow-unreached", `
+f:4:14: 'count 0..18446744073709551615' always holds
+  assert y foo count 0..18446744073709551615 allow-unreached
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
 	{body, "assert y foo at-least -1", `
 f:4:23: '-1' is not a number of calls
   assert y foo at-least -1
@@ -576,6 +587,14 @@ f:4:35: expected a comparison, not '10'
 f:4:24: 'difference >= 0' always holds
   assert y foo() ~ bar() difference >= 0
                          ^^^^^^^^^^^^^^^`},
+	{body, "assert y foo() ~ bar() difference <= 18446744073709551615", `
+f:4:24: 'difference <= 18446744073709551615' always holds
+  assert y foo() ~ bar() difference <= 18446744073709551615
+                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
+	{body, "assert y foo() ~ bar() difference > 18446744073709551615", `
+f:4:24: 'difference > 18446744073709551615' can never hold
+  assert y foo() ~ bar() difference > 18446744073709551615
+                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
 	{body, "assert y foo() ~ bar() difference < 0", `
 f:4:24: 'difference < 0' can never hold
   assert y foo() ~ bar() difference < 0
