@@ -81,6 +81,8 @@ func (c *Condition) ends() (op spec.Op, least, most int) {
 		least, most = ordered(c.N)
 	case c.Kind == Ratio:
 		op, least = c.Op, cmp.Compare(0, c.Ratio.N)
+	case c.Kind == Each && c.Row.Aggregate == "count()":
+		op, least = c.Op, cmp.Compare(1, c.Row.Bound) // a row has a call
 	}
 	return op, least, most
 }
