@@ -8,6 +8,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/compilertest"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/kallsyms"
@@ -95,5 +96,43 @@ func TestOnlyCopy(t *testing.T) {
 			got = copied.Func.Name
 		}
 		require.Equal(t, want, got, text)
+	}
+}
+
+// TestRows lists the conditions on rows that are refused because of the types of a kernel,
+// and such that are not.
+func TestRows(t *testing.T) {
+	kernel := compilertest.NewTarget(t, compilertest.WithTrampoline)
+	const long = " is size_t (long unsigned int) and holds 0 to 18446744073709551615"
+	const sum = " is a sum of unsigned numbers and holds 0 to 18446744073709551615"
+	for _, tc := range []struct{ spec, condition, want string }{
+		{"read(max(count))", "max(count) < 1", ""},
+		{"read(max(count))", "max(count) < -10", "-10 does not fit 'max(count)', which" + long},
+		{"read(min(count))", "min(count) >= 0", "'min(count) >= 0' always holds: 'min(count)'" + long},
+		{"read(avg(count))", "avg(count) < 0", "'avg(count) < 0' can never hold: 'avg(count)'" + long},
+		{"read(max($duration))", "max($duration) >= 0", "'max($duration) >= 0' always holds: 'max($duration)' is u64 (long long unsigned int) and holds 0 to 18446744073709551615"},
+		{"read(max($duration))", "max($duration) < 10ms", ""},
+		{"read(max($duration >> 1))", "max($duration >> 1) < 10ms", ""},
+		{"read() => send(max($duration)) on $tid", "max($duration) == -1", "-1 does not fit 'max($duration)', which is u64 (long long unsigned int) and holds 0 to 18446744073709551615"},
+		{"work(max(now))", "max(now) < 5", "5 does not fit 'max(now)', which is _Bool and holds 0 to 1"},
+		{"read(max(count & 6))", "max(count & 6) == 3", "'max(count & 6) == 3' can never hold: 'max(count & 6)' has no other bits than 0x6"},
+		{"read(avg(count & 6))", "avg(count & 6) == 3", ""},
+		// A sum may be above all of its values.
+		{"work(sum(now))", "sum(now) < 5", ""},
+		{"read(sum(count & 6))", "sum(count & 6) == 30", ""},
+		{"read(sum(count))", "sum(count) >= 0", "'sum(count) >= 0' always holds: 'sum(count)'" + sum},
+		{"read(sum(return))", "sum(return) >= 0", ""},
+		{"r*(max(count))", "max(count) >= 0", "'max(count) >= 0' always holds: 'max(count)'" + long},
+	} {
+		a := asserted(t, "assert a "+tc.spec+" each "+tc.condition).Asserts[0]
+		trace := a.Path[0].AnyOf[0]
+		wishes := resolve.Wishes{Measures: map[*spec.Trace]compiler.Measure{trace: compiler.Calls}, Rows: map[*spec.Trace]*spec.Item{trace: a.Row.Item}}
+		_, err := resolve.All([]*spec.Trace{trace}, kernel, wishes)
+		if tc.want == "" {
+			require.NoError(t, err, tc.condition)
+			continue
+		}
+		require.Error(t, err, tc.condition)
+		require.Equal(t, tc.want, Sentence(err))
 	}
 }

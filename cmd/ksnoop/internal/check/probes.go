@@ -31,6 +31,9 @@ func probeFileSubjects(name string) (subjects []*subject, ok bool, err error) {
 	for _, a := range probes.Asserts {
 		parts := []part{partOf(a.Path, a.Kind.Measure())}
 		text := suite.PathText(a.Path)
+		if a.Row != nil {
+			parts[0].row = a.Row.Item
+		}
 		if a.Other != nil {
 			parts = append(parts, partOf([]*suite.Spec{a.Other}, compiler.Calls))
 			text += " ~ " + a.Other.String()

@@ -80,6 +80,7 @@ assert glob    nothing_*()                     never
 assert misfit  vfs_read(cuont)                 never
 assert bad     vfs_read(file->pso)             changed
 assert half    vfs_read() ~ nothing()          difference <= 1
+assert rows    vfs_read(max(count))            each max(count) <= 9223372036854775807
 metric calls   vfs_read()                      count
 metric bytes   vfs_read(count)                 sum
 evidence count vfs_read(count)                 last 3
@@ -99,6 +100,7 @@ evidence count vfs_read(count)                 last 3
 		"misfit: error: vfs_read has no argument 'cuont'; did you mean 'count'?",
 		"bad: error: struct file has no member 'pso'; did you mean 'pos'?",
 		"half: skipped: there is no function nothing in this kernel",
+		"rows: error: 'max(count) <= 9223372036854775807' always holds: 'max(count)' is long and holds -9223372036854775808 to 9223372036854775807",
 		"calls: calls of vfs_read",
 		"bytes: values of vfs_read",
 		"count: events of vfs_read",
