@@ -361,6 +361,8 @@ func TestCannotRun(t *testing.T) {
 func TestTestCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.probes")
 	require.NoError(t, os.WriteFile(file, []byte("ksnoop-probes 1\nsuite x\nrun true\nassert abc vfs_read(count > 5) never\nmetric m vfs_read() count\n"), 0o644))
+	alike := filepath.Join(t.TempDir(), "alike.probes")
+	require.NoError(t, os.WriteFile(alike, []byte("ksnoop-probes 1\nsuite x\nrun true\nmetric a-b vfs_read() count\nmetric a.b vfs_read() count\n"), 0o644))
 	for _, tc := range []struct {
 		line   string
 		status int
@@ -372,6 +374,9 @@ func TestTestCommand(t *testing.T) {
 		{"test /nosuch/file", exit.Usage, "ksnoop: read specs: open /nosuch/file: no such file or directory\n"},
 		{"test --xfail abb " + file, exit.Usage, "ksnoop: --xfail is \"abb\": " + file + " has no such assertion; did you mean 'abc'?\n"},
 		{"test " + file + " -- ls", exit.Usage, "ksnoop: a command follows --, and " + file + " has one in line 3: leave one of them out\n"},
+		{"test --prom-textfile /nosuch/x.prom " + file, exit.Failure, "ksnoop: write the metrics: create /nosuch/x.prom in its directory: no such file or directory\n"},
+		{"test --prom-textfile / " + file, exit.Usage, "ksnoop: / is a directory: name a file in it for the metrics\n"},
+		{"test --prom-textfile x.prom " + alike, exit.Usage, "ksnoop: write the metrics: ksnoop_x_a-b and ksnoop_x_a.b would both be ksnoop_x_a_b in Prometheus: rename one of them\n"},
 		{"test -o nothing " + file, exit.Usage, ""},
 		{"test --attach nothing " + file, exit.Usage, ""},
 	} {
@@ -382,6 +387,12 @@ func TestTestCommand(t *testing.T) {
 			require.Equal(t, tc.want, stdout.String()+stderr.String())
 		}
 	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	var stderr strings.Builder
+	require.Equal(t, exit.Failure, ksnoopStatus([]string{"ksnoop", "test", "--list", file}, strings.NewReader(""), full, &stderr))
+	require.Contains(t, stderr.String(), "no space left on device")
 }
 
 // takesCommand reports whether a command runs the words after --.

@@ -63,17 +63,28 @@ new: evidence of same: struct file has no member 'pos'
 	require.Zero(t, status)
 	require.Contains(t, stdout, "ok 16 check.evidence of same on new # SKIP the file requires kernel >= 6.12, and this is 6.1")
 	// What test cannot measure does not fit in check either.
-	write("", "assert room roomy(room) unchanged\nmetric total same(file) sum\n")
+	write("", "assert room roomy(room) unchanged\nmetric total same(file) sum\nassert rows same(max(file->flags)) each max(file->flags) < 256\n")
 	status, stdout, _ = checked(t, dir, probes)
 	require.Equal(t, exit.Failure, status)
 	require.Equal(t, `
   SPEC   old   new
   room   type  type
+  rows   ok    type
   total  type  type
 
 old, new: room: 'room' has 300 bytes, and at most 256 can be compared: name a part of it
+new: rows: 256 does not fit 'max(file->flags)', which is unsigned char and holds 0 to 255
 old, new: total: 'file' is a pointer to struct file, and numbers are counted: name what it points to
 `[1:], stdout)
+	// The only copy of a function is what test counts, too.
+	write("", "assert copied inlined(return < 0) never\nassert either any-of {account_io inlined}() never\nassert arguments inlined(count) never\n")
+	status, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", probes)
+	require.Equal(t, exit.Failure, status)
+	require.Contains(t, stdout, `
+  copied     ok   ok
+  either     ok   ok
+  arguments  ok   suffix only
+`)
 	write("", "assert\n")
 	status, stdout, stderr = checked(t, dir, probes)
 	require.Equal(t, exit.Usage, status)

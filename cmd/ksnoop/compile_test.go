@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,12 +98,21 @@ func TestCompileNotes(t *testing.T) {
 	}
 }
 
-// TestEachCondition verifies that options that add conditions add one each time they are
-// given.
+// TestEachCondition verifies that of several --comm or --uid one is enough, and that both
+// options must hold.
 func TestEachCondition(t *testing.T) {
-	status, stdout, stderr := ksnoop(t, fixture.Write(t), "compile|--comm|a*|--comm|*b|--uid|7|vfs_read()")
-	require.Zero(t, status, stderr)
-	for _, condition := range []string{`// $comm ~ "a*"`, `// $comm ~ "*b"`, "// $uid == 7"} {
-		require.Contains(t, stdout, condition)
+	compiled := func(line string) string {
+		status, stdout, stderr := ksnoop(t, fixture.Write(t), "compile|"+line)
+		require.Zero(t, status, stderr)
+		return stdout
+	}
+	specs := filepath.Join(t.TempDir(), "specs")
+	for options, condition := range map[string]string{
+		"--comm|a*|--comm|*b":         `$comm ~ "a*" || $comm ~ "*b"`,
+		"--uid|7|--uid|8|--uid|9":     "$uid == 7 || $uid == 8 || $uid == 9",
+		"--comm|a*|--uid|7|--comm|*b": `$uid == 7 && ($comm ~ "a*" || $comm ~ "*b")`,
+	} {
+		require.NoError(t, os.WriteFile(specs, []byte("vfs_read() if "+condition+"\n"), 0o644))
+		require.Equal(t, compiled("-f|"+specs), compiled(options+"|vfs_read()"))
 	}
 }

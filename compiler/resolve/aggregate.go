@@ -85,6 +85,35 @@ func (b *builder) aggregate(e *spec.Aggregate) error {
 	return nil
 }
 
+// judgeable returns an error if a comparison of an aggregate always or never holds, as its
+// values have no such numbers. For a glob, it returns the error if that is so for all
+// functions.
+func judgeable(plan *compiler.Plan, t *spec.Trace, row *spec.Item) (err error) {
+	for _, p := range plan.Probes {
+		for _, a := range p.Aggregates {
+			if p.Asked != t || a.Value == nil || a.Name != row.Value.String() {
+				continue
+			}
+			v := *a.Value
+			v.Name = a.Name
+			switch {
+			case a.Kind == compiler.Avg: // of numbers without a bit, it may have that bit
+				v.Base.Of = nil
+			case a.Kind != compiler.Sum:
+			case a.Signed():
+				return nil
+			default: // the sum of values of few bits may have many
+				v = compiler.Value{Name: a.Name, Type: &btf.Int{Name: "a sum of unsigned numbers", Size: 8}, Scalar: &compiler.Scalar{Bits: 64}}
+			}
+			b := &binder{trace: t, fn: p.Func}
+			if _, err = b.comparison(row, &v, row.Pred.Const); err == nil {
+				return nil
+			}
+		}
+	}
+	return err
+}
+
 // bounds binds the bounds of a histogram with buckets of equal width.
 func (b *builder) bounds(a *compiler.Aggregate, e *spec.Aggregate) error {
 	var numbers [3]uint64

@@ -18,6 +18,9 @@ type Wishes struct {
 	// events. The measure of a chain is that of its last trace, which can only
 	// be [compiler.Calls].
 	Measures map[*spec.Trace]compiler.Measure
+	// Rows has comparisons that each row of a trace's table will be judged by: those of
+	// an aggregate with a number. They must be neither always nor never true.
+	Rows map[*spec.Trace]*spec.Item
 }
 
 // TraceError is the error of a trace that does not fit the kernel, with the text of Err.
@@ -45,7 +48,11 @@ func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Pla
 		if w.Chain && i < len(traces)-1 {
 			m = compiler.NoMeasure
 		}
-		if err := addTrace(plan, t, target, w, m); err != nil {
+		err := addTrace(plan, t, target, w, m)
+		if row := w.Rows[t]; row != nil && err == nil {
+			err = judgeable(plan, t, row)
+		}
+		if err != nil {
 			errs = append(errs, &TraceError{t, t.Locate(err)})
 		}
 	}

@@ -2,7 +2,7 @@ package suite
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +14,8 @@ import (
 type RowCondition struct {
 	Aggregate string // in canonical form
 	Bound     int64
-	InTime    bool // whether Bound is a duration in ns
+	InTime    bool       // whether Bound is a duration in ns
+	Item      *spec.Item // the whole comparison
 }
 
 // each parses a condition on each row of a table: an aggregate of the spec, a
@@ -31,46 +32,73 @@ func (l *line) each(a *Assert) (err error) {
 		}
 	}
 	w := l.since(start)
-	w.at.End = start + len(strings.TrimRight(w.text, " "))
-	w.text = strings.ReplaceAll(w.text, " ", "")
-	a.Row = &RowCondition{}
+	w.text = strings.TrimSpace(w.text)
+	w.at.End = start + len(w.text)
+	w.text = canonical(w.text)
+	var of *spec.Aggregate
 	for _, t := range a.Path[0].AnyOf {
-		if a.Row.Aggregate, err = l.numberOf(t, w); err != nil {
+		if of, err = l.numberOf(t, w); err != nil {
 			return err
 		}
 	}
+	a.Row = &RowCondition{Aggregate: w.text}
 	if a.Op, err = l.operator(allOps, "== != < <= > >="); err != nil {
 		return err
 	}
-	n := l.token()
-	if a.Row.Bound, err = strconv.ParseInt(n.text, 10, 64); err == nil {
-		return nil
-	}
-	d, err := l.durationOf(n)
-	a.Row.Bound, a.Row.InTime = int64(d), true
+	c, err := l.bound(a.Row)
+	a.Row.Item = &spec.Item{Value: of, Pred: &spec.Predicate{Op: a.Op, Const: c}}
 	return err
 }
 
-// numberOf returns the aggregate of a spec that a word without blanks names. It must
-// be a number.
-func (l *line) numberOf(t *spec.Trace, w word) (string, error) {
+// canonical returns an aggregate as spec prints it, or text if it is none.
+func canonical(text string) string {
+	t, err := spec.Parse("f(" + text + ")")
+	if err != nil || len(t.Items) != 1 {
+		return text
+	}
+	return t.Items[0].Value.String()
+}
+
+// bound parses what an aggregate is compared with.
+func (l *line) bound(r *RowCondition) (c spec.Constant, err error) {
+	n := l.token()
+	c = spec.Constant{Kind: spec.Integer, Text: n.text, At: n.at}
+	switch number := isNumber(strings.TrimPrefix(n.text, "-")); {
+	case n.text == "":
+		return c, l.missing("a number or a duration", n)
+	case number:
+		if r.Bound, err = strconv.ParseInt(n.text, 10, 64); err != nil {
+			return c, l.errorf(n.at, "%s is out of range", spec.Quote(n.text)).WithHint("numbers go from %d to %d here", math.MinInt64, math.MaxInt64)
+		}
+	default:
+		d, err := l.durationOf(n)
+		if err != nil {
+			return c, err
+		}
+		if !strings.Contains(r.Aggregate, "$duration") {
+			return c, l.errorf(n.at, "'%s' is not a duration", r.Aggregate).WithHint("durations are compared with $duration, as in max($duration) < %s", n.text)
+		}
+		r.Bound, r.InTime, c.Kind = int64(d), true, spec.Duration
+	}
+	c.Neg, c.Abs = r.Bound < 0, uint64(max(r.Bound, -r.Bound))
+	return c, nil
+}
+
+// numberOf returns the aggregate of a spec that a word names. It must be a number.
+func (l *line) numberOf(t *spec.Trace, w word) (*spec.Aggregate, error) {
 	var names []string
 	for _, a := range t.Aggregates() {
-		name := a.String()
-		if !strings.Contains(a.Name.Name, "hist") {
+		if name := a.String(); !strings.Contains(a.Name.Name, "hist") {
+			if name == w.text {
+				return a, nil
+			}
 			names = append(names, name)
-		}
-		if strings.ReplaceAll(name, " ", "") == w.text {
-			w.text = name
 		}
 	}
 	if len(names) == 0 {
-		return "", l.errorf(w.at, "'each' is about the rows of a table, and the spec has no number among its aggregates").WithHint("as in vfs_read($comm, count()) each count() < 100")
+		return nil, l.errorf(w.at, "'each' is about the rows of a table, and the spec has no number among its aggregates").WithHint("as in vfs_read($comm, count()) each count() < 100")
 	}
-	if !slices.Contains(names, w.text) {
-		return "", l.unknown(w, "an aggregate of the spec that is a number", names)
-	}
-	return w.text, nil
+	return nil, l.unknown(w, "an aggregate of the spec that is a number", names)
 }
 
 // bound returns what an aggregate is compared with, as it is written.

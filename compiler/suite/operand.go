@@ -1,9 +1,12 @@
 package suite
 
 import (
+	"cmp"
+	"math"
 	"strconv"
 	"strings"
 
+	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -48,14 +51,40 @@ func (l *line) operands(a *Assert, w word) (err error) {
 
 // decides refuses a condition that always holds or never holds.
 func (l *line) decides(c *Condition, at spec.Span) error {
-	least := c.Kind == Difference && c.N == 0 || c.Kind == Ratio && c.Ratio.N == 0
-	switch {
-	case c.Kind == AtLeast && c.Low == 0, least && c.Op == spec.Ge:
-		return l.errorf(at, "'%s' always holds", c)
-	case least && c.Op == spec.Lt:
+	switch op, least, most := c.ends(); {
+	case !possible(op, least, most):
 		return l.errorf(at, "'%s' can never hold", c)
+	case possible(compiler.Opposites[op], least, most):
+		return nil
 	}
-	return nil
+	err := l.errorf(at, "'%s' always holds", c)
+	if c.counts() {
+		return err.WithHint("what is only reported is a metric: metric NAME SPEC count")
+	}
+	return err
+}
+
+// ends returns the comparison that a condition makes, and how the least and the greatest
+// number that there may be compare with that of the condition.
+func (c *Condition) ends() (op spec.Op, least, most int) {
+	ordered := func(n uint64) (int, int) { return cmp.Compare(0, n), cmp.Compare(math.MaxUint64, n) }
+	op, least, most = spec.Eq, -1, 1
+	switch {
+	case c.Kind == AtLeast:
+		op = spec.Ge
+		least, most = ordered(c.Low)
+	case c.Kind == AtMost, c.Kind == Count && c.Low == 0:
+		op = spec.Le
+		least, most = ordered(c.High)
+	case c.Kind == Difference:
+		op = c.Op
+		least, most = ordered(c.N)
+	case c.Kind == Ratio:
+		op, least = c.Op, cmp.Compare(0, c.Ratio.N)
+	case c.Kind == Each && c.Row.Aggregate == "count()":
+		op, least = c.Op, cmp.Compare(1, c.Row.Bound) // a row has a call
+	}
+	return op, least, most
 }
 
 // number parses a number of calls.

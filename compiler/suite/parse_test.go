@@ -60,6 +60,10 @@ var accepted = []struct{ text, canonical string }{
 	{`assert a "t sched_switch" ~ 't sched_waking' difference == 0`, ""},
 	{"assert A_1.b-c:d/e+f f() never", ""},
 
+	{"assert a f($comm, count(), max($duration)) each max( $duration )<1500us", "assert a f($comm, count(), max($duration)) each max($duration) < 1500us"},
+	{"assert a f(sum(0x10  +x)) each sum(0x10+\tx) > -5 allow-unreached", "assert a f(sum(0x10 + x)) each sum(0x10 + x) > -5 allow-unreached"},
+	{"assert a f(max((struct s *)(x))) each max((struct s *)(x)) == -9223372036854775808", "assert a f(max((struct s *)x)) each max((struct s *)x) == -9223372036854775808"},
+
 	{"metric m f() count", ""},
 	{"metric m f(size) sum scope task", ""},
 	{"metric m f($duration) histogram", ""},

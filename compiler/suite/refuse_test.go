@@ -45,6 +45,28 @@ f:4:38: 'many' is not a duration
   assert y foo(count()) each count() < many
                                        ^^^^
   a duration has a unit: 10ms, 1.5s`},
+	{body, "assert y foo(count()) each count() <", `
+f:4:37: a number or a duration is missing
+  assert y foo(count()) each count() <
+                                      ^`},
+	{body, "assert y foo(count()) each count() < 10ms", `
+f:4:38: 'count()' is not a duration
+  assert y foo(count()) each count() < 10ms
+                                       ^^^^
+  durations are compared with $duration, as in max($duration) < 10ms`},
+	{body, "assert y foo(max(x)) each max(x) < 9223372036854775808", `
+f:4:36: '9223372036854775808' is out of range
+  assert y foo(max(x)) each max(x) < 9223372036854775808
+                                     ^^^^^^^^^^^^^^^^^^^
+  numbers go from -9223372036854775808 to 9223372036854775807 here`},
+	{body, "assert y foo(count()) each count() >= 1", `
+f:4:23: 'each count() >= 1' always holds
+  assert y foo(count()) each count() >= 1
+                        ^^^^^^^^^^^^^^^^^`},
+	{body, "assert y foo(count()) each count() == 0", `
+f:4:23: 'each count() == 0' can never hold
+  assert y foo(count()) each count() == 0
+                        ^^^^^^^^^^^^^^^^^`},
 	{body, "assert y foo(count()) p99 < 1ms min-samples 1", `
 f:4:14: count() makes a table of the calls, and 'p99' is not about their number
   assert y foo(count()) p99 < 1ms min-samples 1
@@ -386,7 +408,18 @@ f:4:23: '010' is not a number of calls
 	{body, "assert y foo at-least 0", `
 f:4:14: 'at-least 0' always holds
   assert y foo at-least 0
-               ^^^^^^^^^^`},
+               ^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
+	{body, "assert y foo at-most 18446744073709551615", `
+f:4:14: 'at-most 18446744073709551615' always holds
+  assert y foo at-most 18446744073709551615
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
+	{body, "assert y foo count 0..18446744073709551615 allow-unreached", `
+f:4:14: 'count 0..18446744073709551615' always holds
+  assert y foo count 0..18446744073709551615 allow-unreached
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  what is only reported is a metric: metric NAME SPEC count`},
 	{body, "assert y foo at-least -1", `
 f:4:23: '-1' is not a number of calls
   assert y foo at-least -1
@@ -576,6 +609,14 @@ f:4:35: expected a comparison, not '10'
 f:4:24: 'difference >= 0' always holds
   assert y foo() ~ bar() difference >= 0
                          ^^^^^^^^^^^^^^^`},
+	{body, "assert y foo() ~ bar() difference <= 18446744073709551615", `
+f:4:24: 'difference <= 18446744073709551615' always holds
+  assert y foo() ~ bar() difference <= 18446744073709551615
+                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
+	{body, "assert y foo() ~ bar() difference > 18446744073709551615", `
+f:4:24: 'difference > 18446744073709551615' can never hold
+  assert y foo() ~ bar() difference > 18446744073709551615
+                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
 	{body, "assert y foo() ~ bar() difference < 0", `
 f:4:24: 'difference < 0' can never hold
   assert y foo() ~ bar() difference < 0

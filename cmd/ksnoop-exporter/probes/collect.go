@@ -210,15 +210,12 @@ func (p *Probe) checkColumns() error {
 		probe := p.session.Unit().Events[l.Events[0]].Probe
 		taken := map[string]string{}
 		for _, c := range p.columns(&runtime.Table{Key: probe.Key, Aggregates: probe.Aggregates}) {
-			name := c.name
-			switch c.Kind {
-			case compiler.Count, compiler.Sum, compiler.Min, compiler.Max:
-				name += " " + c.Kind.String()
+			for _, name := range seriesOf(c.Kind, c.name, c.counter) {
+				if before := taken[name]; before != "" {
+					return fmt.Errorf("%s and %s would both be %s: write them as two metrics", before, c.Name, name)
+				}
+				taken[name] = c.Name
 			}
-			if before := taken[name]; before != "" {
-				return fmt.Errorf("%s and %s would both be %s: write them as two metrics", before, c.Name, c.name)
-			}
-			taken[name] = c.Name
 		}
 	}
 	return nil

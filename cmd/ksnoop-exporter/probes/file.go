@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
@@ -16,7 +17,10 @@ import (
 func Read(files []string) ([]*suite.Suite, error) {
 	var all []*suite.Suite
 	var errs []error
-	taken := map[string]string{} // the line of each metric, by name
+	taken := map[string]string{} // the line of each metric and of its series, by name
+	for _, name := range ownNames {
+		taken[prefix+name] = "the exporter itself"
+	}
 	for _, name := range files {
 		text, err := readFile(name)
 		if err != nil {
@@ -60,22 +64,38 @@ func check(s *suite.Suite, taken map[string]string) error {
 	}
 	var errs []error
 	for _, m := range s.Metrics {
-		name, at := metricName(s, m), place(m.From)
-		if before := taken[name]; before != "" {
-			errs = append(errs, fmt.Errorf("%s: %s is the metric of %s, too: rename the suite or the metric", at, name, before))
-		}
-		taken[name] = at
+		at := place(m.From)
 		if m.Scope != suite.System {
 			errs = append(errs, fmt.Errorf("%s: %s has the scope of a command, and the exporter starts none: leave the scope out", at, m.Name))
 		}
+		var lowered *spec.Trace
 		for _, t := range m.Path[len(m.Path)-1].AnyOf {
-			if _, err := lower(m.Kind, t); err != nil {
+			var err error
+			if lowered, err = lower(m.Kind, t); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %s: %w", at, m.Name, err))
 				break
 			}
 		}
+		errs = append(errs, take(taken, at, metricName(s, m), mayHave(metricName(s, m), m, lowered)))
 	}
 	return errors.Join(errs...)
+}
+
+// take notes that a line has a name and series, and refuses the line if another has one of
+// them. Prometheus would take both for one metric, and the exporter could serve none.
+func take(taken map[string]string, at, name string, series []string) (err error) {
+	const line = "line " // the name of a line is no series
+	keys := append([]string{line + name}, series...)
+	for _, key := range keys {
+		if before := taken[key]; before != "" {
+			err = fmt.Errorf("%s: %s is the metric of %s, too: rename the suite or the metric", at, strings.TrimPrefix(key, line), before)
+			break
+		}
+	}
+	for _, key := range keys {
+		taken[key] = at
+	}
+	return err
 }
 
 func place(from spec.Source) string { return fmt.Sprintf("%s:%d", from.File, from.Line) }

@@ -2,15 +2,23 @@ package probes
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // prefix begins the names of all metrics.
 const prefix = "ksnoop_"
+
+// ownNames are the names of the metrics about the exporter itself, without the prefix.
+var ownNames = []string{
+	"probe_up", "probe_functions", "probe_calls_total", "probe_lost_calls_total", "probe_misses_counted", "probe_series", "build_info",
+	"exporter_read_errors_total", "exporter_config_last_reload_successful", "exporter_config_last_reload_success_timestamp_seconds",
+}
 
 // word returns text with only the characters that names of metrics and of labels may
 // have, and no underscores at its ends or in a row.
@@ -42,6 +50,71 @@ func partName(name string, a *compiler.Aggregate, several bool) string {
 		}
 	}
 	return name + unit
+}
+
+// seriesOf returns the names of the series of an aggregate whose metric has a name. A
+// counter is a sum that cannot decrease.
+func seriesOf(kind compiler.AggregateKind, name string, counter bool) []string {
+	switch kind {
+	case compiler.Sum:
+		if !counter {
+			return []string{name + "_sum"}
+		}
+		return []string{name + "_total"}
+	case compiler.Count:
+		return []string{name + "_total"}
+	case compiler.Min, compiler.Max:
+		return []string{name + "_" + kind.String()}
+	case compiler.Avg:
+		return []string{name, name + "_sum", name + "_count"}
+	}
+	return []string{name, name + "_bucket", name + "_sum", name + "_count"}
+}
+
+// mayHave returns the names of the series that a metric line may have. Which of them it has
+// depends on the kernel: a sum may be a counter or not. Lowered is its spec as it is
+// counted, or nil.
+func mayHave(base string, m *suite.Metric, lowered *spec.Trace) (all []string) {
+	if m.Kind == suite.Calls {
+		return []string{base + "_total"}
+	}
+	several := m.Kind == suite.Rows && len(m.Path[0].AnyOf[0].Aggregates()) > 1
+	histograms := map[string]bool{}
+	for _, a := range lowered.Aggregates() {
+		if isHistogram(a.Name.Name) {
+			histograms[a.X.String()] = true
+		}
+	}
+	for _, a := range lowered.Aggregates() {
+		kind := compiler.AggregateKind(slices.Index(compiler.AggregateNames[:], a.Name.Name))
+		of := &compiler.Aggregate{Kind: kind}
+		if a.X != nil {
+			of.Value = &compiler.Value{Name: a.X.String()}
+			if b, ok := uncast(a.X).(*spec.Builtin); ok && b.Name.Name == "duration" {
+				of.Value.Base.Builtin = compiler.Duration
+			}
+			if (kind == compiler.Sum || kind == compiler.Avg) && histograms[of.Value.Name] {
+				continue // part of the histogram
+			}
+		}
+		name := partName(base, of, several)
+		all = append(all, seriesOf(kind, name, true)...)
+		if kind == compiler.Sum && !neverNegative(lowered, of.Value.Name) {
+			all = append(all, seriesOf(kind, name, false)...)
+		}
+	}
+	return all
+}
+
+// uncast returns a value without the casts before it.
+func uncast(x spec.Expr) spec.Expr {
+	for {
+		c, ok := x.(*spec.Cast)
+		if !ok {
+			return x
+		}
+		x = c.X
+	}
 }
 
 // path matches a value that ends in the name of a member or is a name itself.

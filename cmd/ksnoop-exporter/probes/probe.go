@@ -67,12 +67,7 @@ func (p *Probe) bind(s *suite.Suite, target *compiler.Target, release string) {
 		return
 	}
 	for i, step := range p.metric.Path {
-		t, err := bind.FirstFound(step.AnyOf, target)
-		if err != nil {
-			if copied := bind.OnlyCopy(step.AnyOf, target); copied != nil && bind.Found(copied, target) == nil {
-				t, err = copied, nil
-			}
-		}
+		t, err := bind.Choose(step.AnyOf, target)
 		if err != nil {
 			p.absent(bind.Sentence(err))
 			return

@@ -1,10 +1,15 @@
 package probes
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -30,6 +35,49 @@ func TestLower(t *testing.T) {
 		lowered, err := lower(s.Metrics[0].Kind, s.Metrics[0].Path[0].AnyOf[0])
 		require.NoError(t, err, test.line)
 		require.Equal(t, test.want, lowered.String())
+	}
+}
+
+// TestRead lists lines of which Prometheus would take two metrics for one, and such that
+// are told apart.
+func TestRead(t *testing.T) {
+	const taken = "%s:4: %s is the metric of %s:3, too: rename the suite or the metric"
+	const own = "%s:3: %s is the metric of the exporter itself, too: rename the suite or the metric"
+	for _, test := range []struct{ suite, lines, format, name string }{
+		{"s", "reads vfs_read(count(), max(count)) table\nmetric reads-count vfs_read(count(), max(return)) table", "", ""},
+		{"s", "a-b vfs_read() count\nmetric a.b vfs_read(count) histogram", taken, "ksnoop_s_a_b"},
+		{"s", "reads vfs_read(count(), hist(count)) table\nmetric reads-count vfs_read(count) histogram", taken, "ksnoop_s_reads_count"},
+		{"s", "reads vfs_read(count(), sum(x), avg(x)) table\nmetric writes vfs_write() count", "", ""}, // alone, it is refused when the types are known
+		{"s", "reads vfs_read(count(), sum(count)) table\nmetric reads-count vfs_read() count", taken, "ksnoop_s_reads_count_total"},
+		{"s", "reads vfs_read(count) histogram\nmetric reads-count vfs_read(avg(count)) table", taken, "ksnoop_s_reads_count"},
+		{"s", "reads vfs_read(count) histogram\nmetric reads-count vfs_read() count", "", ""},
+		{"s", "reads vfs_read(count(), max($duration)) table\nmetric reads-duration vfs_read(max($duration)) table", taken, "ksnoop_s_reads_duration_seconds_max"},
+		{"s", "reads tp:a() => tp:b(count(), max((u64)$duration)) on $tid table\nmetric reads-u64 vfs_read(count(), max($duration)) table", taken, "ksnoop_s_reads_u64_duration_seconds_max"},
+		// Whether a sum is a counter depends on the type, unless a condition says so.
+		{"s", "reads vfs_read(count(), sum(return)) table\nmetric reads-return vfs_read() count", taken, "ksnoop_s_reads_return_total"},
+		{"s", "reads vfs_read(return) sum\nmetric reads-sum vfs_read(return) histogram", taken, "ksnoop_s_reads_sum"},
+		{"s", "reads vfs_read(return > 0) sum\nmetric reads-sum vfs_read(return) histogram", "", ""},
+		{"exporter", "read-errors vfs_read() count", own, "ksnoop_exporter_read_errors_total"},
+		{"exporter", "config-last-reload-successful vfs_read(return) histogram", own, "ksnoop_exporter_config_last_reload_successful"},
+		{"build", "info vfs_read(avg(return)) table", own, "ksnoop_build_info"},
+		{"probe", "calls vfs_read() count", own, "ksnoop_probe_calls_total"},
+		{"probe", "reads vfs_read() count", "", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "x")
+		require.NoError(t, os.WriteFile(file, []byte("ksnoop-probes 1\nsuite "+test.suite+"\nmetric "+test.lines+"\n"), 0o644))
+		_, err := Read([]string{file})
+		switch test.format {
+		case "":
+			require.NoError(t, err, test.lines)
+		case own:
+			require.EqualError(t, err, fmt.Sprintf(own, file, test.name), test.lines)
+		default:
+			require.EqualError(t, err, fmt.Sprintf(taken, file, test.name, file), test.lines)
+		}
+	}
+	for _, desc := range []*prometheus.Desc{upDesc, placesDesc, callsDesc, lostDesc, countedDesc, seriesDesc, failedDesc} {
+		name, _, _ := strings.Cut(strings.TrimPrefix(desc.String(), `Desc{fqName: "`+prefix), `"`)
+		require.Contains(t, ownNames, name)
 	}
 }
 

@@ -9,9 +9,22 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-// FirstFound returns the first trace whose function exists. If there is none, it
+// Choose returns the trace that a spec of a probe file means on a kernel: the first whose
+// function exists, or else that of the only copy of one. If there is none, it returns the
+// first trace, and the error that says why its function was not found.
+func Choose(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
+	t, err := firstFound(spellings, target)
+	if err != nil {
+		if copied := onlyCopy(spellings, target); copied != nil && Found(copied, target) == nil {
+			return copied, nil
+		}
+	}
+	return t, err
+}
+
+// firstFound returns the first trace whose function exists. If there is none, it
 // returns the first trace, and the error that says why its function was not found.
-func FirstFound(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
+func firstFound(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	var first error
 	for _, t := range spellings {
 		err := Found(t, target)
@@ -25,10 +38,10 @@ func FirstFound(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, 
 	return spellings[0], first
 }
 
-// OnlyCopy returns a trace of the only copy that the compiler has left of a function,
+// onlyCopy returns a trace of the only copy that the compiler has left of a function,
 // such as f.isra.0, or nil if there is no such copy or several. The arguments of
 // a copy may differ from those of the type, so the spec must not name any.
-func OnlyCopy(spellings []*spec.Trace, target *compiler.Target) *spec.Trace {
+func onlyCopy(spellings []*spec.Trace, target *compiler.Target) *spec.Trace {
 	for _, t := range spellings {
 		if t.Line != nil || target.Symbols == nil || namesArguments(t) {
 			continue

@@ -31,6 +31,9 @@ func probeFileSubjects(name string) (subjects []*subject, ok bool, err error) {
 	for _, a := range probes.Asserts {
 		parts := []part{partOf(a.Path, a.Kind.Measure())}
 		text := suite.PathText(a.Path)
+		if a.Row != nil {
+			parts[0].row = a.Row.Item
+		}
 		if a.Other != nil {
 			parts = append(parts, partOf([]*suite.Spec{a.Other}, compiler.Calls))
 			text += " ~ " + a.Other.String()
@@ -74,7 +77,7 @@ func isProbeFile(name string) bool {
 // partOf returns the functions of a spec, or of a chain, with what is measured of
 // them.
 func partOf(path []*suite.Spec, measure compiler.Measure) part {
-	part := part{measure: measure}
+	part := part{measure: measure, probes: true}
 	for _, s := range path {
 		part.functions = append(part.functions, s.AnyOf)
 	}

@@ -33,6 +33,8 @@ type subject struct {
 type part struct {
 	functions [][]*spec.Trace
 	measure   compiler.Measure
+	row       *spec.Item // the comparison that each row of its table is judged by, or nil
+	probes    bool       // of a probe file, whose functions may be copies
 }
 
 // readSubjects returns the subjects to check: files of specs first, then the
@@ -146,17 +148,20 @@ func (s *subject) check(target *compiler.Target, release string) finding {
 func (p part) check(kernel *compiler.Target) finding {
 	var traces []*spec.Trace
 	for _, spellings := range p.functions {
-		t, _ := bind.FirstFound(spellings, kernel) // the error is found again below
+		t := spellings[0]
+		if p.probes {
+			t, _ = bind.Choose(spellings, kernel) // the error is found again below
+		}
 		traces = append(traces, t)
 	}
 	if len(traces) > 1 {
 		for _, t := range traces {
-			if _, err := compileAlone([]*spec.Trace{t}, compiler.NoMeasure, kernel); err != nil {
+			if _, err := compileAlone([]*spec.Trace{t}, compiler.NoMeasure, nil, kernel); err != nil {
 				return explain(t, err, kernel)
 			}
 		}
 	}
-	plan, err := compileAlone(traces, p.measure, kernel)
+	plan, err := compileAlone(traces, p.measure, p.row, kernel)
 	if err != nil {
 		return explain(traces[len(traces)-1], err, kernel)
 	}
@@ -174,11 +179,13 @@ func (p part) check(kernel *compiler.Target) finding {
 }
 
 // compileAlone resolves and compiles a spec, or a call chain, and the measurement of
-// its last function.
-func compileAlone(traces []*spec.Trace, measure compiler.Measure, kernel *compiler.Target) (*compiler.Plan, error) {
+// its last function. Unless row is nil, the rows of its table are judged by it.
+func compileAlone(traces []*spec.Trace, measure compiler.Measure, row *spec.Item, kernel *compiler.Target) (*compiler.Plan, error) {
 	w := resolve.Wishes{Chain: len(traces) > 1}
 	if measure != compiler.NoMeasure {
-		w.Measures = map[*spec.Trace]compiler.Measure{traces[len(traces)-1]: measure}
+		last := traces[len(traces)-1]
+		w.Measures = map[*spec.Trace]compiler.Measure{last: measure}
+		w.Rows = map[*spec.Trace]*spec.Item{last: row}
 	}
 	plan, err := resolve.All(traces, kernel, w)
 	if err == nil {

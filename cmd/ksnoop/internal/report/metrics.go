@@ -51,14 +51,14 @@ type Bucket struct {
 // samples, that Prometheus would take for the same one, as it would then reject the
 // whole file.
 func AppendMetrics(dst []byte, metrics []Metric) ([]byte, error) {
-	seen := map[string]bool{}
+	seen := map[string]string{} // the metric of each series
 	for _, m := range metrics {
 		name := metricName(m.Name)
 		for _, series := range seriesNames(name, m.Type) {
-			if seen[series] {
-				return nil, fmt.Errorf("there are two metrics %s", series)
+			if before, ok := seen[series]; ok {
+				return nil, fmt.Errorf("%s and %s would both be %s in Prometheus: rename one of them", before, m.Name, series)
 			}
-			seen[series] = true
+			seen[series] = m.Name
 		}
 		if m.Help != "" {
 			dst = fmt.Appendf(dst, "# HELP %s %s\n", name, helpText.Replace(sound(m.Help)))

@@ -75,8 +75,8 @@ func TestMetricErrors(t *testing.T) {
 		metrics []Metric
 		want    string
 	}{
-		{[]Metric{{Name: "a b", Type: Gauge}, {Name: "a_b", Type: Gauge}}, "there are two metrics a_b"},
-		{[]Metric{{Name: "h_sum", Type: Gauge}, {Name: "h", Type: Histogram}}, "there are two metrics h_sum"},
+		{[]Metric{{Name: "a b", Type: Gauge}, {Name: "a_b", Type: Gauge}}, "a b and a_b would both be a_b in Prometheus: rename one of them"},
+		{[]Metric{{Name: "h_sum", Type: Gauge}, {Name: "h", Type: Histogram}}, "h_sum and h would both be h_sum in Prometheus: rename one of them"},
 		{[]Metric{{Name: "a", Type: Gauge, Samples: []Sample{{}, {}}}}, "the metric a has two samples with the labels {}"},
 		{[]Metric{{Name: "a", Type: Gauge, Samples: []Sample{{Labels: []Label{{"x y", "1"}}}, {Labels: []Label{{"x_y", "1"}}}}}},
 			`the metric a has two samples with the labels {x_y="1"}`},

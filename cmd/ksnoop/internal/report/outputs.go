@@ -152,10 +152,18 @@ func openOutputFile(name string, stream bool) (*outputFile, error) {
 		}
 		return &outputFile{name: name, file: f}, nil
 	}
-	if err := unix.Access(filepath.Dir(name), unix.W_OK|unix.X_OK); err != nil {
-		return nil, fmt.Errorf("write the results: create %s in its directory: %w", name, err)
+	if err := creatable(name); err != nil {
+		return nil, fmt.Errorf("write the results: %w", err)
 	}
 	return &outputFile{name: name}, nil
+}
+
+// creatable returns an error unless a file can be created, or replaced.
+func creatable(name string) error {
+	if err := unix.Access(filepath.Dir(name), unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("create %s in its directory: %w", name, err)
+	}
+	return nil
 }
 
 // Write writes to the file, or collects the text.
@@ -175,6 +183,21 @@ func (f *outputFile) close() error {
 	}
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// CheckMetrics returns the error that WriteMetrics will return, as far as it is known before
+// there are numbers, so that nothing is done if they cannot be written.
+func CheckMetrics(name string, metrics []Metric) error {
+	if _, err := AppendMetrics(nil, metrics); err != nil {
+		return exit.Misuse(fmt.Errorf("write the metrics: %w", err))
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return exit.Usagef("%s is a directory: name a file in it for the metrics", name)
+	}
+	if err := creatable(name); err != nil {
+		return fmt.Errorf("write the metrics: %w", err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 )
 
 // TestOutputs covers several formats at once: one to stdout, the others to files,
@@ -95,7 +97,23 @@ func TestWriteMetrics(t *testing.T) {
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode())
-	require.EqualError(t, WriteMetrics(name, []Metric{metric, metric}), "write the metrics: there are two metrics n")
+	require.EqualError(t, WriteMetrics(name, []Metric{metric, metric}), "write the metrics: n and n would both be n in Prometheus: rename one of them")
 	require.Equal(t, "# TYPE n gauge\nn 2\n", read(t, name), "the old one stays")
 	require.ErrorContains(t, WriteMetrics(name+"/x", nil), "write the metrics: open ")
+}
+
+// TestCheckMetrics verifies that metrics that cannot be written are found before there
+// are numbers, and that no file is left behind.
+func TestCheckMetrics(t *testing.T) {
+	dir := t.TempDir()
+	metric := Metric{Name: "n", Type: Gauge}
+	require.NoError(t, CheckMetrics(dir+"/a.prom", []Metric{metric}))
+	require.EqualError(t, CheckMetrics(dir+"/none/a.prom", nil), "write the metrics: create "+dir+"/none/a.prom in its directory: no such file or directory")
+	for _, err := range []error{CheckMetrics(dir, nil), CheckMetrics(dir+"/a.prom", []Metric{metric, metric})} {
+		require.True(t, exit.IsUsage(err), err)
+	}
+	require.EqualError(t, CheckMetrics(dir, nil), dir+" is a directory: name a file in it for the metrics")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRefusedAssertions verifies that an assertion has no verdict if the verifier
-// refuses one of its programs, at any level of a chain, and that other assertions have
-// one.
+// TestRefusedAssertions verifies that an assertion has no verdict, and a metric no number,
+// if the verifier refuses one of its programs, at any level of a chain, and that others
+// have one.
 func TestRefusedAssertions(t *testing.T) {
 	s, err := suite.Parse("x.probes", `ksnoop-probes 1
 suite x
@@ -29,6 +29,8 @@ assert good  vfs_open()              never
 assert bad   vfs_read(count > 5)     never
 assert both  vfs_open() ~ vfs_read() difference <= 1
 assert stack -s vfs_read vfs_open    never
+metric calls vfs_read()              count
+metric other vfs_open()              count
 `)
 	require.NoError(t, err)
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(fixture.Types(t)))
@@ -43,11 +45,11 @@ assert stack -s vfs_read vfs_open    never
 	for _, u := range tr.units {
 		u.unit, err = codegen.Compile(u.plan.Probes, compiler.Options{RingBytes: 4096})
 		require.NoError(t, err)
-		probes := u.plan.Probes
+		refusals := []*runtime.VerifierError{refusalOf(u.plan.Probes)}
 		if !u.chain {
-			probes = u.plan.Probes[1:2] // bad's
+			refusals = []*runtime.VerifierError{refusalOf(u.plan.Probes[1:2]), refusalOf(u.plan.Probes[4:5])} // those of bad and calls
 		}
-		require.NoError(t, tr.refuse(u, []*runtime.VerifierError{refusalOf(probes)}))
+		require.NoError(t, tr.refuse(u, refusals))
 	}
 	tr.units = nil
 	results, err := tr.judge()
@@ -59,7 +61,12 @@ assert stack -s vfs_read vfs_open    never
 			require.Equal(t, suite.Error, r.Status)
 		}
 	}
-	require.Equal(t, map[string]bool{"good": false, "bad": true, "both": false, "stack": true}, refused)
+	require.Equal(t, map[string]bool{"good": false, "bad": true, "both": false, "stack": true, "calls": true, "other": false}, refused)
+	var judged []string
+	for _, r := range judgedOf(results) {
+		judged = append(judged, r.Name)
+	}
+	require.Equal(t, []string{"good", "bad", "both", "stack", "calls"}, judged, "a metric without a number counts, too")
 	require.Contains(t, stderr.String(), "; not traced: vfs_read(count > 5)\n")
 	require.Contains(t, stderr.String(), "; not traced: vfs_read, vfs_open\n")
 }

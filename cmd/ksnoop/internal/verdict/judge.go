@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -44,7 +45,7 @@ func (t *tester) judge() ([]testResult, error) {
 		}
 		r := a.Judge(o)
 		if err := t.counted[i].err; err != nil {
-			r = suite.Result{Name: a.Name, Status: suite.Error, Text: bind.Sentence(err), Line: a.From.Line}
+			r = notMeasured(a.Name, a.From, err)
 		}
 		if reason, ok := t.expected(a.Name); ok {
 			r = r.ExpectFailure(reason)
@@ -54,10 +55,11 @@ func (t *tester) judge() ([]testResult, error) {
 	for i, m := range t.suite.Metrics {
 		c := t.counted[len(t.suite.Asserts)+i]
 		o := seen[len(t.suite.Asserts)+i]
+		r := m.Report(o)
 		if c.err != nil {
-			o.Skip = bind.Sentence(c.err)
+			r = notMeasured(m.Name, m.From, c.err)
 		}
-		all = append(all, testResult{Result: m.Report(o), metric: true, observed: o, of: m, table: c.table()})
+		all = append(all, testResult{Result: r, metric: true, observed: o, of: m, table: c.table()})
 	}
 	for i := range all {
 		if err := t.showTable(&all[i]); err != nil {
@@ -68,6 +70,12 @@ func (t *tester) judge() ([]testResult, error) {
 		}
 	}
 	return all, nil
+}
+
+// notMeasured returns the result of an assertion or a metric whose spec does not fit the
+// kernel, or could not be attached.
+func notMeasured(name string, from spec.Source, err error) suite.Result {
+	return suite.Result{Name: name, Status: suite.Error, Text: bind.Sentence(err), Line: from.Line}
 }
 
 // skipped returns the results if nothing can be observed.

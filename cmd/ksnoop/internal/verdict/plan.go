@@ -31,6 +31,7 @@ type counted struct {
 type countedSide struct {
 	path    []*suite.Spec
 	measure compiler.Measure // NoMeasure for evidence; what a spec with aggregates counts is a table in any case
+	row     *spec.Item       // the comparison that each row of the table is judged by, or nil
 	traces  []*spec.Trace    // functions of the path that this kernel has; the last one is counted
 	unit    *testUnit
 }
@@ -42,6 +43,9 @@ func (s *countedSide) trace() *spec.Trace { return s.traces[len(s.traces)-1] }
 func everything(s *suite.Suite) (all []*counted) {
 	for _, a := range s.Asserts {
 		sides := []*countedSide{{path: a.Path, measure: a.Kind.Measure()}}
+		if a.Row != nil {
+			sides[0].row = a.Row.Item
+		}
 		if a.Other != nil {
 			sides = append(sides, &countedSide{path: []*suite.Spec{a.Other}, measure: compiler.Calls})
 		}
@@ -79,6 +83,7 @@ type testUnit struct {
 	evidence bool // whether records are written
 	traces   []*spec.Trace
 	measures map[*spec.Trace]compiler.Measure
+	rows     map[*spec.Trace]*spec.Item
 	plan     *compiler.Plan
 	misfit   error // why there is no plan
 	unit     *compiler.Unit
@@ -148,7 +153,7 @@ func (t *tester) resolveUnits() error {
 	t.deal()
 	var errs []error
 	for _, u := range t.units {
-		u.plan, u.misfit = t.bind(u.traces, t.target, resolve.Wishes{Attach: t.options.Attach, Chain: u.chain, Measures: u.measures})
+		u.plan, u.misfit = t.bind(u.traces, t.target, resolve.Wishes{Attach: t.options.Attach, Chain: u.chain, Measures: u.measures, Rows: u.rows})
 		errs = append(errs, u.misfit)
 	}
 	return errors.Join(errs...)
@@ -169,7 +174,7 @@ func (t *tester) deal() {
 			chain := len(side.traces) > 1
 			u := shared[c.scope]
 			if u == nil || chain {
-				u = &testUnit{scope: c.scope, chain: chain, measures: map[*spec.Trace]compiler.Measure{}}
+				u = &testUnit{scope: c.scope, chain: chain, measures: map[*spec.Trace]compiler.Measure{}, rows: map[*spec.Trace]*spec.Item{}}
 				t.units = append(t.units, u)
 				if !chain {
 					shared[c.scope] = u
@@ -188,12 +193,14 @@ func (u *testUnit) add(side *countedSide) {
 		return
 	}
 	u.measures[side.trace()] = side.measure
+	u.rows[side.trace()] = side.row
 }
 
 func (t *tester) wishes(side *countedSide) resolve.Wishes {
 	w := resolve.Wishes{Attach: t.options.Attach, Chain: len(side.traces) > 1}
 	if side.measure != compiler.NoMeasure {
 		w.Measures = map[*spec.Trace]compiler.Measure{side.trace(): side.measure}
+		w.Rows = map[*spec.Trace]*spec.Item{side.trace(): side.row}
 	}
 	return w
 }
@@ -233,12 +240,7 @@ func (c *counted) choose(kernel *compiler.Target) {
 	for _, side := range c.sides {
 		side.traces = nil
 		for _, s := range side.path {
-			t, err := bind.FirstFound(s.AnyOf, kernel)
-			if err != nil {
-				if copied := bind.OnlyCopy(s.AnyOf, kernel); copied != nil && bind.Found(copied, kernel) == nil {
-					t, err = copied, nil
-				}
-			}
+			t, err := bind.Choose(s.AnyOf, kernel)
 			if err != nil && c.skip == "" {
 				c.skip = bind.Sentence(err)
 			}

@@ -46,11 +46,26 @@ func (t *tester) writeMetrics() error {
 	}
 	metrics := []report.Metric{}
 	for _, r := range t.results {
-		if r.metric && r.of.Kind != suite.Rows && r.Status != suite.Skip {
+		if r.metric && r.of.Kind != suite.Rows && r.Status == suite.Pass {
 			metrics = append(metrics, t.metric(r))
 		}
 	}
 	return report.WriteMetrics(name, metrics)
+}
+
+// checkMetrics returns an error if the metrics of the file cannot be written for
+// Prometheus.
+func (t *tester) checkMetrics() error {
+	if t.options.PromTextfile == "" {
+		return nil
+	}
+	var metrics []report.Metric
+	for _, m := range t.suite.Metrics {
+		if m.Kind != suite.Rows {
+			metrics = append(metrics, t.metric(testResult{Result: suite.Result{Name: m.Name}, of: m}))
+		}
+	}
+	return report.CheckMetrics(t.options.PromTextfile, metrics)
 }
 
 // metric returns a metric for Prometheus, named ksnoop_SUITE_NAME.

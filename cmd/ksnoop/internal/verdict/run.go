@@ -56,6 +56,9 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 		return nil, err
 	}
 	t.machine.Emulated = emulated()
+	if err = t.checkMetrics(); err != nil {
+		return nil, err
+	}
 	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {
 		return nil, err
 	}

@@ -115,16 +115,21 @@ func (t *tester) report() error {
 	if err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
-	var judged []suite.Result
-	for _, r := range t.results {
-		if !r.metric {
-			judged = append(judged, r.Result)
-		}
-	}
-	if status := suite.ExitStatus(judged, false); status != 0 {
+	if status := suite.ExitStatus(judgedOf(t.results), false); status != 0 {
 		return exit.StatusError{Status: status}
 	}
 	return nil
+}
+
+// judgedOf returns the results that the exit status is about: not those of metrics, unless
+// one is an error.
+func judgedOf(results []testResult) (judged []suite.Result) {
+	for _, r := range results {
+		if !r.metric || r.Status == suite.Error {
+			judged = append(judged, r.Result)
+		}
+	}
+	return judged
 }
 
 // failSkipped changes skipped results to failed ones, but for metrics, which cannot fail.

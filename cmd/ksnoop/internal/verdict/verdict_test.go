@@ -23,7 +23,6 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
-	"github.com/ksnoop/ksnoop/kallsyms"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -83,6 +82,7 @@ assert glob    nothing_*()                     never
 assert misfit  vfs_read(cuont)                 never
 assert bad     vfs_read(file->pso)             changed
 assert half    vfs_read() ~ nothing()          difference <= 1
+assert rows    vfs_read(max(count))            each max(count) <= 9223372036854775807
 metric calls   vfs_read()                      count
 metric bytes   vfs_read(count)                 sum
 evidence count vfs_read(count)                 last 3
@@ -102,6 +102,7 @@ evidence count vfs_read(count)                 last 3
 		"misfit: error: vfs_read has no argument 'cuont'; did you mean 'count'?",
 		"bad: error: struct file has no member 'pso'; did you mean 'pos'?",
 		"half: skipped: there is no function nothing in this kernel",
+		"rows: error: 'max(count) <= 9223372036854775807' always holds: 'max(count)' is long and holds -9223372036854775808 to 9223372036854775807",
 		"calls: calls of vfs_read",
 		"bytes: values of vfs_read",
 		"count: events of vfs_read",
@@ -189,25 +190,6 @@ func TestTestStatus(t *testing.T) {
 	if runtime.ReadPrivileges().Refusal() == "" {
 		require.ErrorAs(t, withTestStatus(errors.New("no BTF")), &status)
 		require.Equal(t, suite.ExitUnavailable, status.Status)
-	}
-}
-
-// TestOnlyCopy verifies that if a function exists only as one changed copy, the copy
-// is counted, if the spec names no argument.
-func TestOnlyCopy(t *testing.T) {
-	symbols, err := kallsyms.Read(strings.NewReader("ffffffff81000000 t gone.isra.0\nffffffff81000100 t two.isra.0\nffffffff81000200 t two.constprop.0\n"), nil)
-	require.NoError(t, err)
-	kernel := &compiler.Target{Symbols: symbols}
-	for text, want := range map[string]string{
-		"gone()": "gone.isra.0", "gone(return < 0) if $pid == 1": "gone.isra.0", "gone": "", "gone(x)": "", "gone() if x->y": "", "gone($arg1)": "", "two()": "", "other()": "",
-	} {
-		trace, _, err := spec.ParseIn(text, 0)
-		require.NoError(t, err, text)
-		got := ""
-		if copied := bind.OnlyCopy([]*spec.Trace{trace}, kernel); copied != nil {
-			got = copied.Func.Name
-		}
-		require.Equal(t, want, got, text)
 	}
 }
 
