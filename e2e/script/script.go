@@ -12,7 +12,7 @@
 //	exec as CAPS COMMAND...                   run it as an ordinary user with only these capabilities
 //	trace-stop [-signal S] [-status N] [OUT]  send it SIGINT or another signal and wait for status 0 or N,
 //	                                          -1 if the signal kills it; -signal none: it ends by itself
-//	trace-signal STOP|CONT|TERM OUT           stop it, continue it, or ask it to end, and do not wait
+//	trace-signal STOP|CONT|TERM OUT           stop it and wait for that; continue it; ask it to end
 //	pipe full OUT                             wait until the pipe of trace -pipe is full
 //	pipe read OUT                             from now on, copy the pipe's content to OUT
 //	pipe close OUT                            close the read end

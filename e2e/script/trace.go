@@ -3,6 +3,7 @@
 package script
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 const ksnoop = "/bin/ksnoop"
@@ -130,13 +132,27 @@ var signals = map[string]syscall.Signal{
 	"none": 0, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
 }
 
-// traceSignal sends a signal to a tracer and does not wait for it.
+// traceSignal sends a signal to a tracer. It waits for it to stop, and for nothing else.
 func traceSignal(ts *testscript.TestScript, args []string) {
 	number := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "TERM": syscall.SIGTERM}
 	usage(ts, len(args) == 2 && number[args[0]] != 0, "trace-signal STOP|CONT|TERM OUT")
 	t := running(ts).find(args[1])
 	usage(ts, t != nil, "trace-signal after trace "+args[1])
 	ts.Check(t.cmd.Process.Signal(number[args[0]]))
+	if args[0] == "STOP" {
+		ts.Check(waitStopped(t.cmd.Process.Pid))
+	}
+}
+
+// waitStopped waits until all threads of a child have stopped. The one that the kernel wakes
+// for the signal stops the others, and each of them works on until it is run again.
+func waitStopped(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 func traceStop(ts *testscript.TestScript, args []string) {
