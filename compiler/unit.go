@@ -21,7 +21,7 @@ const DefaultRingBytes = 1 << 20
 // Options holds what a unit depends on besides the probes. The zero value traces
 // all processes.
 type Options struct {
-	Self uint32 // process whose calls, other than in interrupts, are never traced; 0 for none
+	Self uint32 // process whose calls, other than in interrupts, are never traced unless it is PID; 0 for none
 	PID  uint32 // trace only this process; 0 for all
 	TID  uint32 // trace only this thread; 0 for all
 	// Tree, if not nil, traces only a process and its descendants. PID is the
@@ -30,11 +30,11 @@ type Options struct {
 	// Cgroup traces only threads in the cgroup whose directory is put into
 	// [CgroupMap], or in a cgroup below it.
 	Cgroup bool
-	// MaxBytes is the largest number of bytes captured of one value; 0 means
-	// [DefaultMaxBytes].
+	// MaxBytes is the largest number of bytes captured of one value, at most
+	// [MostBytes]; 0 means [DefaultMaxBytes].
 	MaxBytes int
-	// RingBytes is the size of the ring buffer, a power of two and a multiple
-	// of the page size; 0 means [DefaultRingBytes].
+	// RingBytes is the size of the ring buffer, a power of two from the page size up;
+	// 0 means [DefaultRingBytes].
 	RingBytes uint32
 	// CountCalls counts every call, see [Counters]. Calls of measured probes are
 	// always counted.
@@ -49,8 +49,12 @@ type Options struct {
 	Keys int
 }
 
-// MostRate is the largest [Options].Rate.
-const MostRate = 1_000_000_000
+// Limits of [Options].
+const (
+	MostBytes = 1 << 20       // of MaxBytes
+	MostRate  = 1_000_000_000 // of Rate
+	MostKeys  = 1<<31 - 1     // of Keys
+)
 
 // Unit is a blueprint of everything to load and attach for a set of probes.
 type Unit struct {

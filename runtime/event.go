@@ -60,7 +60,7 @@ type Value struct {
 	// ValueFault it is the pointer whose memory could not be read.
 	Addr uint64
 	// Data holds the bytes of the value, or of what the pointer points to. A
-	// string's have no NUL.
+	// string's have no NUL, but an array of char that is shown as a string ends in NULs.
 	Data  []byte
 	Full  int  // size of the whole value in bytes, or 0 for a cut string, whose length is unknown
 	Cut   bool // Data is not all of the value
@@ -175,6 +175,7 @@ func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec [
 	case v.Base.Builtin == compiler.KernelStack, v.Base.Builtin == compiler.UserStack:
 		n := binary.NativeEndian.Uint64(rec[s.Off:])
 		val.Data = data[:min(n, uint64(len(data)))]
+		val.Full = len(val.Data)
 	case v.Text == compiler.PathText:
 		val.Data = data
 	case v.Text != compiler.NoText:

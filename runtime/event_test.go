@@ -48,6 +48,17 @@ func newRecord() []byte {
 	return rec
 }
 
+// TestDecodeStack verifies that a stack is as long as its frames.
+func TestDecodeStack(t *testing.T) {
+	rec := make([]byte, 32)
+	binary.NativeEndian.PutUint64(rec, 16) // bytes
+	v := &compiler.Value{Name: "$kstack", Base: compiler.Base{Builtin: compiler.KernelStack}}
+	val := decodeValue(v, compiler.Slot{Data: 8, Cap: 24, Full: 24}, compiler.NoFault, rec)
+	require.Len(t, val.Data, 16)
+	require.Equal(t, 16, val.Full)
+	require.False(t, val.Cut)
+}
+
 func TestDecode(t *testing.T) {
 	var ev Event
 	require.NoError(t, ev.Decode(newUnit(), newRecord()))

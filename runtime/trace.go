@@ -28,8 +28,9 @@ type Options struct {
 	// Cgroup is the directory of a cgroup (v2) to trace, with those below it, or
 	// nil for all.
 	Cgroup *os.File
-	// TraceSelf also traces this process. The function that is called with an
-	// event must then make no traced calls: each would be an event.
+	// TraceSelf also traces this process, as Programs.PID does if it is this process.
+	// The function that is called with an event must then make no traced calls: each
+	// would be an event.
 	TraceSelf bool
 	// Attached, unless nil, is called when everything is attached that can be.
 	// An error ends the trace.
@@ -58,16 +59,22 @@ type Result struct {
 
 // Trace traces functions of the running kernel, and calls show with each event
 // until ctx is done, which is no error, or show returns an error. The event is
-// valid during the call only. Specs are those of the ksnoop command: docs/spec.md
-// describes the language, docs/kprobe-events.md that of kprobe_events lines.
+// valid during the call only; if show is nil, events are just counted. Specs are those
+// of the ksnoop command: docs/spec.md describes the language, docs/kprobe-events.md
+// that of kprobe_events lines.
 //
 // It needs CAP_BPF and CAP_PERFMON. If a spec is wrong, the error is a
-// [*spec.Error]; if ctx is done before all is attached, it is [ErrStopped]. The result is not nil once something has been attached, even if
-// there is an error.
-func Trace(ctx context.Context, specs []string, o Options, show func(*Event) error) (*Result, error) {
+// [*spec.Error]; if a function that is no match of a glob cannot be attached to, it may be
+// known before anything is attached, and the error is a [*resolve.KindError]. If ctx is done
+// before all is attached, it is [ErrStopped]. The result is not nil once all has been
+// attached, even if there is an error. Nothing stays attached, even if show panics.
+func Trace(ctx context.Context, specs []string, o Options, show func(*Event) error) (result *Result, err error) {
 	traces, err := parseAll(specs)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ErrStopped
 	}
 	var plan *compiler.Plan
 	var misfit error
@@ -86,14 +93,15 @@ func Trace(ctx context.Context, specs []string, o Options, show func(*Event) err
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, session.Close()) }()
 	if o.Wishes.Attach == "" {
 		session.Recompile = func() (*compiler.Unit, error) { return k.compile(plan, o) }
 	}
-	result, err := session.trace(ctx, o, show)
+	result, err = session.trace(ctx, o, show)
 	if result != nil {
 		result.Plan = plan
 	}
-	return result, errors.Join(err, session.Close())
+	return result, err
 }
 
 func parseAll(specs []string) (traces []*spec.Trace, err error) {
@@ -114,6 +122,7 @@ func (k *Kernel) compile(plan *compiler.Plan, o Options) (*compiler.Unit, error)
 	if err := k.FindProcesses(&programs); err != nil {
 		return nil, err
 	}
+	self := programs.Self
 	if o.TraceSelf {
 		programs.Self = 0
 	}
@@ -125,7 +134,11 @@ func (k *Kernel) compile(plan *compiler.Plan, o Options) (*compiler.Unit, error)
 		}
 		programs.Tree = tasks
 	}
-	return codegen.Compile(plan.Probes, programs)
+	unit, err := codegen.Compile(plan.Probes, programs)
+	if err == nil && unit.Tree != nil { // of what this process starts, whether it is traced itself or not
+		unit.Tree.Self = self
+	}
+	return unit, err
 }
 
 // trace attaches, shows events until the trace is to end, and counts the rest.
@@ -138,6 +151,9 @@ func (s *Session) trace(ctx context.Context, o Options, show func(*Event) error)
 	release := context.AfterFunc(ctx, func() { s.Stop() })
 	defer release()
 	n, err := s.Attach()
+	if ctx.Err() != nil { // the other goroutine may not have run yet
+		return nil, ErrStopped
+	}
 	if n == 0 {
 		return nil, err
 	}
@@ -172,6 +188,9 @@ func (s *Session) eachEvent(show func(*Event) error) error {
 			continue
 		case err != nil:
 			return err
+		}
+		if show == nil {
+			continue
 		}
 		switch err := show(ev); {
 		case errors.Is(err, ErrEnough):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -88,6 +89,108 @@ func native(t *testing.T) *compiler.Arch {
 	arch, err := compiler.NativeArch()
 	require.NoError(t, err)
 	return arch
+}
+
+// TestTraceCancelled verifies that nothing is traced for a context that is done, and that
+// nobody is told that it were.
+func TestTraceCancelled(t *testing.T) {
+	requireTracing(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := Options{Attached: func(*Session) error { panic("attached") }}
+	for range 3 {
+		result, err := Trace(ctx, []string{"tp:sys_enter(id)"}, o, func(*Event) error { panic("shown") })
+		require.ErrorIs(t, err, ErrStopped)
+		require.Nil(t, result)
+	}
+
+	// Done after Trace has looked, and without the help of another goroutine.
+	traces, err := parseAll([]string{"tp:sys_enter(id)"})
+	require.NoError(t, err)
+	session, _ := loaded(t, traces...)
+	result, err := session.trace(doneLater{t.Context()}, o, nil)
+	require.ErrorIs(t, err, ErrStopped)
+	require.Nil(t, result)
+}
+
+// doneLater is a context that is done, whose channel does not say so yet.
+type doneLater struct{ context.Context }
+
+func (doneLater) Err() error { return context.Canceled }
+
+// TestTracePanics verifies that nothing stays attached or mapped when a function of the
+// caller panics, and the caller goes on.
+func TestTracePanics(t *testing.T) {
+	requireTracing(t)
+	specs := []string{"tp:sys_enter(id) if id == 140 || id == 141"}
+	broken := func(*Session) error { panic("broken") }
+	trace := func(attached func(*Session) error) {
+		defer func() { require.Equal(t, "broken", recover()) }()
+		o := Options{Programs: compiler.Options{PID: uint32(os.Getpid())}, TraceSelf: true, Attached: attached}
+		_, err := Trace(t.Context(), specs, o, func(*Event) error { panic("broken") })
+		require.FailNow(t, "no panic", "%v", err)
+	}
+	trace(broken) // what is opened once
+	before := kept(t)
+	for range 3 {
+		trace(broken)
+		trace(calls(2))
+		require.Equal(t, before, kept(t))
+	}
+}
+
+// kept returns how many descriptors of each kind of BPF object this process has, and how
+// many mappings of maps.
+func kept(t *testing.T) map[string]int {
+	found := map[string]int{}
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	for _, d := range descriptors {
+		if to, err := os.Readlink("/proc/self/fd/" + d.Name()); err == nil && strings.HasPrefix(to, "anon_inode:") {
+			found[to]++
+		}
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	found["mappings"] = strings.Count(string(maps), "bpf-map")
+	return found
+}
+
+// TestTraceCounts verifies that events are counted if nobody wants to see them.
+func TestTraceCounts(t *testing.T) {
+	requireTracing(t)
+	o := Options{Programs: compiler.Options{PID: uint32(os.Getpid())}, TraceSelf: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Attached = func(s *Session) error {
+		err := calls(5)(s)
+		cancel()
+		return err
+	}
+	result, err := Trace(ctx, []string{"tp:sys_enter(id) if id == 140 || id == 141"}, o, nil)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, result.Counts.Events[0].Delivered, uint64(5))
+}
+
+// TestTraceTree verifies that the processes that this one starts are followed, whether it
+// is traced itself or not.
+func TestTraceTree(t *testing.T) {
+	requireTracing(t)
+	for _, self := range []bool{false, true} {
+		seen := map[string]int{}
+		o := Options{Tree: true, TraceSelf: self, Attached: func(s *Session) error {
+			command := exec.Command("sh", "-c", "/bin/true; /bin/true; exit 0")
+			if err := s.FollowChildren(command.Start); err != nil {
+				return err
+			}
+			return errors.Join(command.Wait(), s.Stop())
+		}}
+		_, err := Trace(t.Context(), []string{"tp:sched_process_exec(p->comm:string)"}, o, func(ev *Event) error {
+			seen[string(untilNUL(ev.Values[0].Data))]++
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"sh": 1, "true": 2}, seen, "TraceSelf: %v", self)
+	}
 }
 
 // TestTraceRefuses verifies that errors in a spec are returned before anything is

@@ -173,6 +173,9 @@ func (s *Session) Unfollowed() (n uint64, err error) {
 func (s *Session) TraceIn(cgroup *os.File) error {
 	s.cgroup = cgroup
 	err := s.coll.Maps[compiler.CgroupMap].Put(uint32(0), uint32(cgroup.Fd()))
+	if errors.Is(err, unix.EBADF) {
+		return fmt.Errorf("trace in cgroup %s: it must be a directory of a mount of cgroup v2", cgroup.Name())
+	}
 	if err != nil {
 		return fmt.Errorf("trace in cgroup %s: %w", cgroup.Name(), err)
 	}

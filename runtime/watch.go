@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -47,8 +48,8 @@ func (b *breakpoints) Close() error {
 // attachBreakpoints finds the memory that a probe watches, and sets the breakpoints.
 func (s *Session) attachBreakpoints(program string, p *compiler.Probe) (link.Link, error) {
 	b := &breakpoints{probe: p, program: program}
-	if p.Watch.Finder != nil {
-		return b, b.try()
+	if err := b.try(); err != nil || p.Watch.Finder != nil {
+		return b, err
 	}
 	addr, err := s.locate(p.Watch)
 	if err != nil {
@@ -62,20 +63,47 @@ func (s *Session) attachBreakpoints(program string, p *compiler.Probe) (link.Lin
 const lastPage = 1<<64 - 4096
 
 // try returns an error if no breakpoint can be set in the kernel's memory, which would
-// otherwise show when an object has been found.
+// otherwise show when an object has been found, or if none is ever hit.
 func (b *breakpoints) try() error {
 	for cpu := range max(b.probe.Features.CPUs, 1) {
-		event, err := openBreakpoint(lastPage, b.probe.Watch.Size, cpu)
+		event, err := openBreakpoint(lastPage, b.probe.Watch.Size, -1, cpu)
 		if errors.Is(err, unix.ENODEV) {
 			continue // the CPU is offline
 		}
 		if err != nil {
 			return err
 		}
-		return event.Close()
+		if err := event.Close(); err != nil {
+			return err
+		}
+		break
 	}
-	return nil
+	return tryHit()
 }
+
+// tryHit writes to memory of its own, and returns an error if a breakpoint there is not
+// hit: some hypervisors let their guests set breakpoints that do nothing.
+func tryHit() error {
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	memory := new(uint64)
+	event, err := openBreakpoint(uint64(uintptr(unsafe.Pointer(memory))), 8, 0, -1)
+	if err != nil {
+		return err
+	}
+	own := breakpoints{events: []*os.File{event}}
+	defer own.Close()
+	if err := unix.IoctlSetInt(int(event.Fd()), unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return err
+	}
+	atomic.StoreUint64(memory, 1)
+	if n, err := own.counts(); err != nil || n > 0 {
+		return err
+	}
+	return errNeverHit
+}
+
+var errNeverHit = errors.New("a breakpoint of this machine is never hit, as its hypervisor takes it and does nothing: watch on another machine")
 
 // locate returns the address of the memory to watch.
 func (s *Session) locate(w *compiler.Watch) (uint64, error) {
@@ -140,7 +168,7 @@ func (b *breakpoints) set(prog *ebpf.Program) (err error) {
 		}
 	}()
 	for cpu := range max(b.probe.Features.CPUs, 1) {
-		event, err := openBreakpoint(b.addr, b.probe.Watch.Size, cpu)
+		event, err := openBreakpoint(b.addr, b.probe.Watch.Size, -1, cpu)
 		if errors.Is(err, unix.ENODEV) {
 			continue // the CPU is offline
 		}
@@ -162,14 +190,15 @@ func (b *breakpoints) set(prog *ebpf.Program) (err error) {
 // writes is HW_BREAKPOINT_W (include/uapi/linux/hw_breakpoint.h).
 const writes = 2
 
-// openBreakpoint makes a breakpoint for writes on a CPU, which does nothing yet.
-func openBreakpoint(addr uint64, size, cpu int) (*os.File, error) {
+// openBreakpoint makes a breakpoint for writes on a CPU, or of a thread on all CPUs, which
+// does nothing yet. The other number is -1.
+func openBreakpoint(addr uint64, size, thread, cpu int) (*os.File, error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes, Sample: 1, Bits: unix.PerfBitDisabled,
 		Ext1: addr, Ext2: uint64(size), // bp_addr, bp_len
 	}
 	attr.Size = uint32(unsafe.Sizeof(attr))
-	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err := unix.PerfEventOpen(&attr, thread, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}

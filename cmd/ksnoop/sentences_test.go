@@ -47,7 +47,9 @@ var unsaid = []string{
 	"nobody reads stdout any more", "there is no map %s", "no event of group %s", "events cannot be shown as %q",
 	"find the beginning of the kernel's text: there is no symbol %s", "there is no spec to trace by", "read %s: it has no program",
 	"only what trace shows can be recorded", "a module has other types than the part of the kernel's that was read",
-	"the globs match too many functions for a part of the types",
+	"the globs match too many functions for a part of the types", "compile with %s of %d: it must be 0 to %d",
+	"compile with RingBytes of %d: it must be a power of two from %d up", "attach kind %s cannot be asked for: only %v can",
+	"trace in cgroup %s: it must be a directory of a mount of cgroup v2",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -46,6 +47,25 @@ func complete(o compiler.Options, probes []*compiler.Probe) options {
 	return all
 }
 
+// checkRanges returns an error if an option is out of its range.
+func checkRanges(o compiler.Options) error {
+	for _, n := range []struct {
+		name     string
+		is, most int
+	}{{"MaxBytes", o.MaxBytes, compiler.MostBytes}, {"Keys", o.Keys, compiler.MostKeys}, {"Rate", int(o.Rate), compiler.MostRate}} {
+		if n.is < 0 || n.is > n.most {
+			return fmt.Errorf("compile with %s of %d: it must be 0 to %d", n.name, n.is, n.most)
+		}
+	}
+	if n := o.RingBytes; n%leastRing != 0 || n&(n-1) != 0 {
+		return fmt.Errorf("compile with RingBytes of %d: it must be a power of two from %d up", n, leastRing)
+	}
+	return nil
+}
+
+// leastRing is the smallest page.
+const leastRing = 4096
+
 // generator builds a unit.
 type generator struct {
 	*compiler.Unit
@@ -65,7 +85,8 @@ type generator struct {
 // Compile lays out the records of probes and generates their programs. It returns an
 // error with what to ask for instead if something is larger than the kernel or the
 // options allow: a record, what is kept of a call, a table, or the number of events or
-// histograms. It is a [*spec.Error], but for the two numbers, which concern no single spec.
+// histograms. It is a [*spec.Error], but for the two numbers, which concern no single spec,
+// and for an option that is out of its range.
 func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, error) {
 	u, err := generate(probes, opts)
 	if err != nil {
@@ -75,6 +96,9 @@ func Compile(probes []*compiler.Probe, opts compiler.Options) (*compiler.Unit, e
 }
 
 func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) {
+	if err := checkRanges(o); err != nil {
+		return nil, err
+	}
 	opts := complete(o, probes)
 	u := newGenerator(probes, opts)
 	var err error

@@ -30,6 +30,25 @@ func TestManyAlternatives(t *testing.T) {
 	})
 }
 
+// An option out of its range is refused, whatever is traced.
+func TestRefusedOptions(t *testing.T) {
+	for want, o := range map[string]compiler.Options{
+		"compile with MaxBytes of -1: it must be 0 to 1048576":                    {MaxBytes: -1},
+		"compile with MaxBytes of 1048577: it must be 0 to 1048576":               {MaxBytes: 1<<20 + 1},
+		"compile with Keys of -1: it must be 0 to 2147483647":                     {Keys: -1},
+		"compile with Keys of 1099511627776: it must be 0 to 2147483647":          {Keys: 1 << 40},
+		"compile with Rate of 4294967295: it must be 0 to 1000000000":             {Rate: 1<<32 - 1},
+		"compile with RingBytes of 4097: it must be a power of two from 4096 up":  {RingBytes: 4097},
+		"compile with RingBytes of 12288: it must be a power of two from 4096 up": {RingBytes: 3 * 4096},
+		"compile with RingBytes of 2048: it must be a power of two from 4096 up":  {RingBytes: 2048},
+	} {
+		_, err := Compile(nil, o)
+		require.EqualError(t, err, want)
+	}
+	_, err := Compile(nil, compiler.Options{MaxBytes: compiler.MostBytes, Keys: compiler.MostKeys, Rate: compiler.MostRate, RingBytes: 1 << 31})
+	require.NoError(t, err)
+}
+
 // Saved values of predicates leave enough room on the stack for everything else.
 func TestManyPredicates(t *testing.T) {
 	var predicates []string

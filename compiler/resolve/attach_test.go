@@ -103,3 +103,12 @@ func TestAddresses(t *testing.T) {
 		require.Len(t, fn.Addrs, want.addrs, text)
 	}
 }
+
+// TestForeignKind verifies that only what can be asked for is an attach kind to ask for.
+func TestForeignKind(t *testing.T) {
+	for _, kind := range []compiler.Kind{compiler.Breakpoint, compiler.RawTP, compiler.Iter, compiler.Fexit, "bogus"} {
+		plan, err := All(nil, &compiler.Target{}, Wishes{Attach: kind})
+		require.EqualError(t, err, "attach kind "+string(kind)+" cannot be asked for: only [fentry kprobe kprobe.multi kprobe.session] can")
+		require.Nil(t, plan)
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 // Wishes holds the user's options other than the specs.
 type Wishes struct {
-	Attach  compiler.Kind // kind to attach with, named by its entry side; "" for the best
+	Attach  compiler.Kind // one of ForcedKinds to attach with, named by its entry side; "" for the best
 	Chain   bool          // whether the traces are a call chain, outermost first
 	Objects int           // number of objects to watch, for a trace that finds objects; 0 means 1
 	// Measures has the traces whose calls are measured; calls of the others are
@@ -41,6 +41,9 @@ func (e *TraceError) Unwrap() error { return e.Err }
 // joins a [*TraceError] for each of these, with a [*KindError] or a [*spec.Error] in it, and
 // for each glob none of whose functions can be attached.
 func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Plan, error) {
+	if kinds := ForcedKinds(); w.Attach != "" && !slices.Contains(kinds, w.Attach) {
+		return nil, fmt.Errorf("attach kind %s cannot be asked for: only %v can", w.Attach, kinds)
+	}
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error
 	for i, t := range traces {

@@ -36,10 +36,11 @@ type Printer interface {
 }
 
 // Options are the options of a [Printer]. The zero value prints whole values as
-// text, with headings.
+// text, with headings, and arrays of char one by one: the command sets EmitStrings of
+// Values.
 type Options struct {
-	Format  string // one of TraceFormats, or "" for the first
-	Values  btfdump.Options
+	Format  string          // one of TraceFormats, or "" for the first
+	Values  btfdump.Options // an empty Indent means a blank in the text
 	Look    Look
 	Symbols *Symbols // names of kernel addresses, or nil for none
 	// Pointers names what pointers inside values point to, or is nil for bare

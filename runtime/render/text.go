@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,10 +32,11 @@ type printer struct {
 // newPrinter returns a printer of a unit's events as text.
 func newPrinter(o Options, unit *compiler.Unit) *printer {
 	options := o.Values
+	options.Indent = cmp.Or(options.Indent, " ")
 	if options.Compact {
 		options.IndentLevel = 0
 	} else {
-		n := max(1, len(strings.ReplaceAll(options.Indent, "\t", "        ")))
+		n := len(strings.ReplaceAll(options.Indent, "\t", "        "))
 		options.IndentLevel = (valueIndent + n - 1) / n
 	}
 	return &printer{page: page{look: o.Look, stacks: o.Stacks}, forms: newForms(options), names: o.names(), tables: newTablePrinter(o), headers: headers(unit), lined: newFtrace(o)}

@@ -97,6 +97,27 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestZeroOptions verifies that the zero value of Options prints as the command does, but
+// for text in arrays of char.
+func TestZeroOptions(t *testing.T) {
+	out, err := New(&compiler.Unit{}, Options{})
+	require.NoError(t, err)
+	record := runtime.Value{Value: pointerTo("p", pairType), Addr: 0xffff8880, Data: []byte{1, 0, 0, 0, 2, 0, 0, 0}}
+	require.NoError(t, out.Event(newEvent(compiler.EntryEvent, record)))
+	var text strings.Builder
+	require.NoError(t, out.Flush(&text))
+	require.Equal(t, `            TIME  CPU      PID FUNCTION/ARGS
+       123456789    2       77 f(
+                                   p = *(0xffff8880)
+                                    (struct pair){
+                                     .a = (int)1,
+                                     .b = (int)2,
+                                    }
+                               );
+
+`, text.String())
+}
+
 func TestHeaderText(t *testing.T) {
 	p := newPrinter(Options{Values: dumpDefaults}, &compiler.Unit{})
 	p.begin()

@@ -37,7 +37,7 @@ func ParseID(option, text string) (uint32, error) {
 
 const (
 	MaxPID   = 1 << 22 // PID_MAX_LIMIT
-	MaxBytes = 1 << 20
+	MaxBytes = compiler.MostBytes
 	maxPages = 1 << 15
 )
 
