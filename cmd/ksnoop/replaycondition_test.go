@@ -43,6 +43,10 @@ func TestReplayCondition(t *testing.T) {
 		}
 		return &ev.Values[i]
 	}
+	either := func(ev *runtime.Event) bool {
+		r, c := value(ev, "return"), value(ev, "count")
+		return r != nil && r.Int64() == -2 || c != nil && c.Uint64() == 0
+	}
 	for _, tc := range []struct {
 		cond string
 		want func(ev *runtime.Event) bool
@@ -50,9 +54,15 @@ func TestReplayCondition(t *testing.T) {
 		{"if count > 100", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() > 100 }},
 		{"if !(count > 100)", func(ev *runtime.Event) bool { v := value(ev, "count"); return v != nil && v.Int64() <= 100 }},
 		{"if return < 0", func(ev *runtime.Event) bool { v := value(ev, "return"); return v != nil && v.Int64() < 0 }},
-		{"if return == -ENOENT || count == 0", func(ev *runtime.Event) bool {
-			r, c := value(ev, "return"), value(ev, "count")
-			return r != nil && (r.Int64() == -2 || c != nil && c.Uint64() == 0)
+		{"if return == -ENOENT || count == 0", either},
+		{"if count == 0 || return == -ENOENT", either},
+		{"if count == 0 || $pid > 300", func(ev *runtime.Event) bool {
+			v := value(ev, "count")
+			return v != nil && v.Uint64() == 0 || ev.PID > 300
+		}},
+		{"if !(count > 100 && $pid > 300)", func(ev *runtime.Event) bool {
+			v := value(ev, "count")
+			return v != nil && v.Int64() <= 100 || ev.PID <= 300
 		}},
 		{"if file == NULL", func(ev *runtime.Event) bool { v := value(ev, "file"); return v != nil && v.Addr == 0 }},
 		{`if path == "a text"`, func(ev *runtime.Event) bool {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -156,6 +157,14 @@ func (b *binder) index(e *spec.Index) (operand, error) {
 
 // element narrows the array o to an element.
 func (b *binder) element(o operand, a *btf.Array, n uint64, e spec.Expr) (operand, error) {
+	if len(o.Path) == 0 && o.Base.Builtin != compiler.NoBuiltin { // a helper writes it as a whole
+		whole, _, _ := strings.Cut(e.String(), "[")
+		err := b.errorf(e.Span(), "'%s' can only be read as a whole", whole)
+		if o.Base.Builtin == compiler.Comm {
+			err = err.WithHint("its characters are those of $task->comm, as in $task->comm[0]")
+		}
+		return o, err
+	}
 	size, err := btf.Sizeof(a.Type)
 	if err != nil {
 		return o, b.errorf(e.Span(), "'%s' is an array of elements of unknown size", e)

@@ -87,7 +87,8 @@ func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Functi
 	return f.leaf(c.(*spec.Item), values, fn)
 }
 
-// both binds && or ||: the second condition is asked unless the first one decides.
+// both binds && or ||: the second condition is asked unless the first one decides. It may
+// decide where that cannot be told of the first one.
 func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.Value, fn *compiler.Function) (condition, error) {
 	x, err := f.bind(first, values, fn)
 	if err != nil {
@@ -95,10 +96,15 @@ func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.
 	}
 	y, err := f.bind(second, values, fn)
 	return func(v []runtime.Value, ev *runtime.Event) (bool, bool) {
-		if holds, ok := x(v, ev); !ok || holds == decides {
-			return holds, ok
+		told := true
+		for _, c := range []condition{x, y} {
+			holds, ok := c(v, ev)
+			if ok && holds == decides {
+				return decides, true
+			}
+			told = told && ok
 		}
-		return y(v, ev)
+		return !decides, told
 	}, err
 }
 
