@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -301,14 +303,48 @@ func (p *program) readBuiltin(b compiler.Builtin) {
 	case compiler.Task:
 		p.emit(asm.FnGetCurrentTask.Call(), asm.Mov.Reg(asm.R1, asm.R0))
 	case compiler.Duration:
-		p.emit(
-			asm.FnKtimeGetNs.Call(),
-			asm.Mov.Reg(asm.R1, asm.R0),
-			asm.LoadMem(asm.R2, rStash, int16(p.started()), asm.DWord),
-			asm.Sub.Reg(asm.R1, asm.R2),
-		)
+		p.clock(asm.R1)
+		p.emit(asm.LoadMem(asm.R2, rStash, int16(p.started()), asm.DWord), asm.Sub.Reg(asm.R1, asm.R2))
 	}
 }
+
+// clock loads the time into a register: what readClock has read, if anything.
+func (p *program) clock(dst asm.Register) {
+	if p.timed {
+		p.emit(asm.LoadMem(dst, asm.RFP, spNow, asm.DWord))
+		return
+	}
+	p.emit(asm.FnKtimeGetNs.Call())
+	p.move(dst, asm.R0, 0)
+}
+
+// readClock reads the time once for all that follows, if there is a $duration among
+// some values: what is tested, shown and counted of a call is the same duration, and the
+// time of its event is the end of it.
+func (p *program) readClock(values ...*compiler.Value) {
+	if p.timed || !slices.ContainsFunc(values, isDuration) {
+		return
+	}
+	p.keepTime()
+}
+
+// readClockFor reads the time for a condition and all that follows, if it is about
+// $duration.
+func (p *program) readClockFor(c compiler.Cond) {
+	for l := range compiler.Leaves(c) {
+		p.readClock(l.Value)
+	}
+}
+
+// keepTime reads the time for all that follows.
+func (p *program) keepTime() {
+	p.step("the time")
+	p.clock(asm.R0)
+	p.emit(asm.StoreMem(asm.RFP, spNow, asm.R0, asm.DWord))
+	p.timed = true
+}
+
+func isDuration(v *compiler.Value) bool { return v.Uses(compiler.Duration) }
 
 // convert applies the casts of the spec to the number in R1.
 func (p *program) convert(v *compiler.Value) {

@@ -39,6 +39,7 @@ func (p *chainProgram) enter() {
 func (p *chainProgram) leave() {
 	p.beginReturn()
 	p.conds(p.order)
+	p.readClock(p.probe.Return...)
 	if p.chain.Last() && matchesAtReturn(p.chain) {
 		p.complete()
 	}
@@ -69,6 +70,7 @@ func (p *chainProgram) leaveMeasured() {
 	p.beginReturn()
 	if p.chain.Last() {
 		p.conds(p.order)
+		p.readClock(p.probe.Return...)
 		p.measure()
 	}
 	p.drop()

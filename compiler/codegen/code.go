@@ -28,6 +28,7 @@ const (
 	spKey     = -32  // key of another map
 	spFaults  = -40  // bytes: 1 if an "or" met a value that could not be read, see program.anyOf
 	spFlags   = -48  // outcomes of conditions at entry
+	spNow     = -48  // the time, where a program uses it several times, see program.readClock
 	spTag     = -56  // the call's tag, see program.frame
 	spTask    = -64  // the thread's task_struct; with the tag, it is the key of a large value
 	spNear    = -72  // the tag of an outer call

@@ -21,7 +21,8 @@ func (m *machine) helper(fn asm.BuiltinFunc) (uint64, error) {
 	r := m.regs
 	switch fn {
 	case asm.FnKtimeGetNs:
-		return m.time, nil
+		m.readings++
+		return m.time + (m.readings-1)*m.tick, nil
 	case asm.FnGetCurrentPidTgid:
 		return m.pidtid, nil
 	case asm.FnGetCurrentTask:

@@ -32,22 +32,25 @@ type machine struct {
 	numbers map[string]uint64 // of stacks
 	cgroup  uint64            // result of bpf_current_task_under_cgroup
 	time    uint64
-	cookie  uint64
-	words   uint64 // number of argument words of the function
-	ip      uint64 // address of the function
-	jump    string // map of the last jump to another program, and the index
-	jumpTo  int
-	atRet   bool            // whether the return side of a kprobe.session runs
-	result  uint64          // result of the program
-	set     [11]bool        // which registers are set
-	frame   uint64          // address of the program's stack
-	written [stackSize]bool // which bytes of the stack are written
-	seqFile uint64          // address of the file that an iterator writes to
-	seq     []byte          // written to it
-	seqRoom int             // bytes from which on it is full
-	full    bool            // whether the ring buffer is full
-	large   uint64          // size of records that it has no room for; 0 if there are none
-	strings int             // how often a string was read
+	tick    uint64 // by which the clock goes on at each reading, until the program ends
+	// readings counts how often the program has read the clock.
+	readings uint64
+	cookie   uint64
+	words    uint64 // number of argument words of the function
+	ip       uint64 // address of the function
+	jump     string // map of the last jump to another program, and the index
+	jumpTo   int
+	atRet    bool            // whether the return side of a kprobe.session runs
+	result   uint64          // result of the program
+	set      [11]bool        // which registers are set
+	frame    uint64          // address of the program's stack
+	written  [stackSize]bool // which bytes of the stack are written
+	seqFile  uint64          // address of the file that an iterator writes to
+	seq      []byte          // written to it
+	seqRoom  int             // bytes from which on it is full
+	full     bool            // whether the ring buffer is full
+	large    uint64          // size of records that it has no room for; 0 if there are none
+	strings  int             // how often a string was read
 	// half is set if the upper half of R0 is not known. Before Linux 6.4, errors of
 	// maps have 32 bits.
 	half    bool
@@ -69,7 +72,7 @@ func newMachine(u *compiler.Unit) *machine {
 	m := &machine{
 		memory: memory{next: 0xffff_c900_0000_0000}, maps: u.Collection.Maps, hashes: map[string]map[string]uint64{},
 		arrays: map[string]uint64{}, handles: map[string]uint64{}, names: map[uint64]string{}, open: map[uint64][]byte{},
-		pidtid: 7<<32 | 7, cpu: 3, uid: 1000, comm: "worker", time: 1000, decoded: map[*asm.Instruction][]instruction{},
+		pidtid: 7<<32 | 7, cpu: 3, uid: 1000, comm: "worker", time: 1000, tick: 1, decoded: map[*asm.Instruction][]instruction{},
 	}
 	m.numbers = map[string]uint64{}
 	m.stacks.kernel = []uint64{0xffff_ffff_8100_0010, 0xffff_ffff_8100_0120}
@@ -156,7 +159,7 @@ func (m *machine) run(insns asm.Instructions, ctx uint64) error {
 	}
 	m.regs = [11]uint64{1: ctx, 10: m.frame + stackSize}
 	m.set, m.written = [11]bool{1: true, 10: true}, [stackSize]bool{}
-	m.steps = 0
+	m.steps, m.readings = 0, 0
 	m.typed.begin()
 	for pc := 0; pc < len(program); pc++ {
 		if m.steps++; m.steps > 1e6 {
@@ -187,7 +190,7 @@ func (m *machine) mayInterrupt() {
 	m.interrupt = nil
 	saved.interrupt()
 	m.regs, m.set, m.frame, m.written = saved.regs, saved.set, saved.frame, saved.written
-	m.open, m.steps, m.cookie, m.atRet, m.cpu = saved.open, saved.steps, saved.cookie, saved.atRet, saved.cpu
+	m.open, m.steps, m.readings, m.cookie, m.atRet, m.cpu = saved.open, saved.steps, saved.readings, saved.cookie, saved.atRet, saved.cpu
 	m.ip, m.jump, m.jumpTo = saved.ip, saved.jump, saved.jumpTo
 }
 

@@ -60,7 +60,8 @@ func (p *program) keepFirst(done string) {
 			p.emit(asm.StoreMem(asm.RFP, int16(p.first+at), asm.R1, asm.DWord))
 		}
 		p.firstNumber()
-		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstTime), asm.R0, asm.DWord))
+		p.clock(asm.R0)
+		p.emit(asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstTime), asm.R0, asm.DWord))
 		p.step("keep it, unless there is one on another CPU")
 		p.loadNumber()
 		p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word), mapPtr(asm.R1, compiler.FirstMap))

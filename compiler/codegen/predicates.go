@@ -16,6 +16,7 @@ func (p *program) conds(conds []compiler.Cond) {
 	}
 	unread, no := p.countedUnreadable(), p.reject()
 	for _, t := range conds {
+		p.readClockFor(t)
 		p.branch(t, otherwise{no: no, unread: unread, sure: true})
 	}
 }

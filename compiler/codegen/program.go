@@ -36,6 +36,7 @@ type program struct {
 	function   int                     // number of the function in a tag
 	found      bool                    // whether rStash points to the stash of the call
 	identified bool                    // whether the ids of the process are stored
+	timed      bool                    // whether the time is stored
 	capturing  bool                    // whether a value is read whose fault is shown with the address
 	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
 	nested     int                     // how many of them are in use
@@ -110,6 +111,9 @@ func (p *program) entry(event bool, s *stash) {
 	p.conds(p.order)
 	p.admit()
 	p.setOutcomes()
+	if event && s != nil && s.event.Layout.Start != 0 {
+		p.keepTime()
+	}
 	if event {
 		p.reportOrMeasure(p.event.Items)
 	}
@@ -142,6 +146,7 @@ func (p *program) ret(s *stash) {
 	if s != nil {
 		items = p.probe.Return
 	}
+	p.readClock(p.probe.Return...)
 	p.reportOrMeasure(items)
 	if s != nil {
 		p.drop()

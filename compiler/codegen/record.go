@@ -50,9 +50,9 @@ func (p *program) header() {
 		asm.StoreMem(rOut, p.out(compiler.HeaderCPU), asm.R0, asm.Word),
 		asm.LoadMem(asm.R1, asm.RFP, spPIDTID, asm.DWord),
 		asm.StoreMem(rOut, p.out(compiler.HeaderPIDTID), asm.R1, asm.DWord),
-		asm.FnKtimeGetNs.Call(),
-		asm.StoreMem(rOut, p.out(compiler.HeaderTime), asm.R0, asm.DWord),
 	)
+	p.clock(asm.R0)
+	p.emit(asm.StoreMem(rOut, p.out(compiler.HeaderTime), asm.R0, asm.DWord))
 	p.loadFrame(asm.R1)
 	p.emit(asm.StoreMem(rOut, p.out(compiler.HeaderCall), asm.R1, asm.DWord))
 	p.comm(rOut, compiler.HeaderComm-p.origin)

@@ -120,6 +120,7 @@ func (p *program) endSpan() {
 
 // reportSpan writes the event, or counts it.
 func (p *program) reportSpan() {
+	p.readClock(p.probe.Items()...)
 	switch p.probe.Measure {
 	case compiler.NoMeasure:
 	case compiler.Tables:
@@ -161,7 +162,7 @@ func (p *program) splitDuration() (early, late []compiler.Cond) {
 	for _, c := range p.order {
 		timed := false
 		for l := range compiler.Leaves(c) {
-			timed = timed || l.Value.Uses(compiler.Duration)
+			timed = timed || isDuration(l.Value)
 		}
 		if timed {
 			late = append(late, c)
@@ -182,6 +183,7 @@ func (p *program) lateConds(conds []compiler.Cond, release string) {
 	}
 	p.later(unread, func() { p.count(compiler.CounterUnreadable, filtered) })
 	for _, c := range conds {
+		p.readClockFor(c)
 		p.branch(c, otherwise{no: filtered, unread: unread})
 	}
 }

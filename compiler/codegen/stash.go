@@ -79,7 +79,8 @@ func (p *program) keep(s *stash) {
 	p.begun(s)
 	p.origin = s.origin
 	if start := s.event.Layout.Start; start != 0 {
-		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rOut, p.out(start), asm.R0, asm.DWord))
+		p.clock(asm.R0)
+		p.emit(asm.StoreMem(rOut, p.out(start), asm.R0, asm.DWord))
 	}
 	if flags := s.event.Layout.Outcomes; flags != 0 {
 		p.emit(

@@ -351,6 +351,15 @@ func (p *program) readKey(at, size int, text bool, in compiler.Text, unread stri
 	}
 	p.readString(in)
 	p.emit(asm.JSLE.Imm(asm.R0, 0, unread))
+	if size < compiler.MostKeyPart+compiler.StringSlack {
+		return
+	}
+	whole := p.fresh("whole")
+	p.emit(
+		asm.JNE.Imm(asm.R0, int32(size), whole),
+		asm.StoreImm(asm.RFP, int16(at+compiler.MostKeyPart), 1, asm.Byte), // the same for all that are longer
+	)
+	p.label(whole)
 }
 
 // keptData returns the offset from rStash of the bytes of a value.

@@ -163,6 +163,25 @@ func TestTables(t *testing.T) {
 	})
 }
 
+// TestLongKeys verifies that of a longer string the first 64 characters are in the key, and
+// that it is longer.
+func TestLongKeys(t *testing.T) {
+	part := strings.Repeat("x", compiler.MostKeyPart)
+	for _, s := range []string{"read(buf->dev->alias, count())", "read(buf->dev->alias, count()) if return >= 0"} {
+		backEnds(t, func(t *testing.T, f compiler.Features) {
+			r := newTable(t, f, compiler.Options{}, s)
+			buf, b := bufAndDev(r.machine)
+			dev, err := r.at(word(b[8:16]), 32)
+			require.NoError(t, err)
+			for _, rest := range []string{"", "a", "b", "aa", "bcd", "\x01", ""} {
+				binary.LittleEndian.PutUint64(dev[24:], r.alloc([]byte(part+rest+"\x00")))
+				r.do(call{args: []uint64{buf, 0, 5, 0}, result: []uint64{1}})
+			}
+			require.Equal(t, []string{part + "\x01 calls=5 count=5", part + " calls=2 count=2"}, r.rows(0), s)
+		})
+	}
+}
+
 // Calls that find no room for their key are counted; other keys are not disturbed.
 func TestTableFull(t *testing.T) {
 	backEnds(t, func(t *testing.T, f compiler.Features) {
