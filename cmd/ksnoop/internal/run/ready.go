@@ -38,6 +38,10 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 	if r.file == "" {
 		return r, nil
 	}
+	// Its name is taken from what has it, and then removed.
+	if info, err := os.Lstat(r.file); err == nil && !info.Mode().IsRegular() {
+		return nil, exit.Usagef("--ready-file replaces a file and removes it at the end, and %s is not a regular one: name another file", r.file)
+	}
 	if err := unix.Access(filepath.Dir(r.file), unix.W_OK|unix.X_OK); err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.file, err)
 	}

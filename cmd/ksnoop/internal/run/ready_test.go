@@ -2,10 +2,14 @@ package run
 
 import (
 	"net"
+	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 )
 
 // TestNotify verifies that the socket $NOTIFY_SOCKET is notified.
@@ -25,4 +29,22 @@ func TestNotify(t *testing.T) {
 	require.ErrorContains(t, (&Ready{}).Tell(), "tell $NOTIFY_SOCKET: no such file or directory")
 	t.Setenv("NOTIFY_SOCKET", "")
 	require.NoError(t, (&Ready{}).Tell())
+}
+
+// TestReadyFileIsRegular verifies that nothing but a regular file can be replaced by the
+// ready file, which is removed at the end.
+func TestReadyFileIsRegular(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(dir+"/pipe", 0o600))
+	require.NoError(t, os.Symlink("regular", dir+"/link"))
+	require.NoError(t, os.WriteFile(dir+"/regular", nil, 0o600))
+	for _, name := range []string{dir, dir + "/pipe", dir + "/link", "/dev/null"} {
+		_, err := OpenReady(ReadyOptions{File: name})
+		require.EqualError(t, err, "--ready-file replaces a file and removes it at the end, and "+name+" is not a regular one: name another file")
+		require.True(t, exit.IsUsage(err))
+	}
+	for _, name := range []string{"regular", "new"} {
+		_, err := OpenReady(ReadyOptions{File: dir + "/" + name})
+		require.NoError(t, err)
+	}
 }
