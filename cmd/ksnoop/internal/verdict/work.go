@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -15,7 +16,7 @@ func (t *tester) work() error {
 	stop := &testStop{units: t.units, over: over}
 	stopper := run.StopOnSignal(stop, t.command, t.options.Own, func() {})
 	if err := t.ready.Tell(); err != nil {
-		return err
+		return exit.StatusError{Status: exit.Failure, Reason: err} // it is not the kernel's fault
 	}
 	if t.command == nil {
 		t.waitOutside(over)
