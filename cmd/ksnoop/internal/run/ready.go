@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // Ready notifies others that everything is attached.
@@ -38,7 +40,7 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 	if r.file == "" {
 		return r, nil
 	}
-	// Its name is taken from what has it, and then removed.
+	// Tell would take the name of a device or a link, and Close remove it.
 	if info, err := os.Lstat(r.file); err == nil && !info.Mode().IsRegular() {
 		return nil, exit.Usagef("--ready-file replaces a file and removes it at the end, and %s is not a regular one: name another file", r.file)
 	}
@@ -68,8 +70,9 @@ func inheritedFile(n int) (*os.File, error) {
 	return os.NewFile(uintptr(n), "--ready-fd"), nil
 }
 
-// Tell announces that everything is attached.
-func (r *Ready) Tell() error {
+// Tell announces that everything is attached. All processes below a service inherit
+// $NOTIFY_SOCKET, so it says on stderr that nobody is there, as sd_notify(3) asks for.
+func (r *Ready) Tell(stderr io.Writer) error {
 	if r.file != "" {
 		if err := report.WriteWhole(r.file, fmt.Appendln(nil, os.Getpid())); err != nil {
 			return fmt.Errorf("create the ready file: %w", err)
@@ -77,7 +80,7 @@ func (r *Ready) Tell() error {
 		r.told = true
 	}
 	if err := notify(os.Getenv("NOTIFY_SOCKET")); err != nil {
-		return fmt.Errorf("tell $NOTIFY_SOCKET: %w", err)
+		term.Say(stderr, []string{fmt.Sprintf("$NOTIFY_SOCKET is not told that everything is attached: %v: unset it, unless a service manager waits for ksnoop", err)})
 	}
 	if r.fd == nil {
 		return nil

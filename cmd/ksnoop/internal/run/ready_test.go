@@ -1,9 +1,11 @@
 package run
 
 import (
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -19,16 +21,27 @@ func TestNotify(t *testing.T) {
 		require.NoError(t, err)
 		defer conn.Close()
 		t.Setenv("NOTIFY_SOCKET", name)
-		require.NoError(t, (&Ready{}).Tell())
+		require.NoError(t, (&Ready{}).Tell(io.Discard))
 		var buf [32]byte
 		n, err := conn.Read(buf[:])
 		require.NoError(t, err)
 		require.Equal(t, "READY=1", string(buf[:n]))
 	}
 	t.Setenv("NOTIFY_SOCKET", "/nowhere/at/all")
-	require.ErrorContains(t, (&Ready{}).Tell(), "tell $NOTIFY_SOCKET: no such file or directory")
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	var stderr strings.Builder
+	require.NoError(t, (&Ready{fd: writer}).Tell(&stderr), "a service that ksnoop is far below has ended")
+	require.Equal(t, "ksnoop: $NOTIFY_SOCKET is not told that everything is attached: no such file or directory: "+
+		"unset it, unless a service manager waits for ksnoop\n", stderr.String())
+	text, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	require.Equal(t, "\n", string(text))
 	t.Setenv("NOTIFY_SOCKET", "")
-	require.NoError(t, (&Ready{}).Tell())
+	stderr.Reset()
+	require.NoError(t, (&Ready{}).Tell(&stderr))
+	require.Empty(t, stderr.String())
 }
 
 // TestReadyFileIsRegular verifies that nothing but a regular file can be replaced by the

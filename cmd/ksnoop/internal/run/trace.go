@@ -121,7 +121,7 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 	guide := newGuide(s.Err, o, unit, session.EventCounts)
 	guide.start(tooLong)
 	defer guide.stop()
-	if err := t.begin(session); err != nil {
+	if err := t.begin(session, s.Err); err != nil {
 		return stopper.Explain(err)
 	}
 	losses := startWatch(session, unit, s.Err)

@@ -269,7 +269,7 @@ func TestReadyStatus(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(dir))
 	var status exit.StatusError
-	require.ErrorAs(t, withTestStatus((&tester{options: &Options{}, ready: ready}).work()), &status)
+	require.ErrorAs(t, withTestStatus((&tester{options: &Options{}, streams: &term.Streams{}, ready: ready}).work()), &status)
 	require.Equal(t, exit.Failure, status.Status)
 	require.ErrorContains(t, status, "create the ready file: write "+dir+"/ready: no such file or directory")
 }

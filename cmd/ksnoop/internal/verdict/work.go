@@ -15,7 +15,7 @@ func (t *tester) work() error {
 	over := make(chan struct{})
 	stop := &testStop{units: t.units, over: over}
 	stopper := run.StopOnSignal(stop, t.command, t.options.Own, func() {})
-	if err := t.ready.Tell(); err != nil {
+	if err := t.ready.Tell(t.streams.Err); err != nil {
 		return exit.StatusError{Status: exit.Failure, Reason: err} // it is not the kernel's fault
 	}
 	if t.command == nil {
