@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -16,9 +17,9 @@ import (
 
 // Ready notifies others that everything is attached.
 type Ready struct {
-	file string   // name of the file to create, or ""
-	fd   *os.File // file to write to, or nil
-	told bool     // file has been created
+	file string      // name of the file to create, or ""
+	fd   *os.File    // file to write to, or nil
+	told atomic.Bool // file has been created, and is still there
 }
 
 // ReadyOptions selects who is notified that everything is attached.
@@ -77,7 +78,7 @@ func (r *Ready) Tell(stderr io.Writer) error {
 		if err := report.WriteWhole(r.file, fmt.Appendln(nil, os.Getpid())); err != nil {
 			return fmt.Errorf("create the ready file: %w", err)
 		}
-		r.told = true
+		r.told.Store(true)
 	}
 	if err := notify(os.Getenv("NOTIFY_SOCKET")); err != nil {
 		term.Say(stderr, []string{fmt.Sprintf("$NOTIFY_SOCKET is not told that everything is attached: %v: unset it, unless a service manager waits for ksnoop", err)})
@@ -105,9 +106,9 @@ func notify(socket string) error {
 	return unix.Sendto(fd, []byte("READY=1"), 0, &unix.SockaddrUnix{Name: socket})
 }
 
-// Close removes the file.
+// Close removes the file. A nil Ready has none.
 func (r *Ready) Close() {
-	if r.told {
+	if r != nil && r.told.Swap(false) {
 		os.Remove(r.file)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (t *tester) work() error {
 	over := make(chan struct{})
 	stop := &testStop{units: t.units, over: over}
-	stopper := run.StopOnSignal(stop, t.command, t.options.Own, func() {})
+	stopper := run.StopOnSignal(stop, t.command, t.ready, t.options.Own, func() {})
 	if err := t.ready.Tell(t.streams.Err); err != nil {
 		return exit.StatusError{Status: exit.Failure, Reason: err} // it is not the kernel's fault
 	}
