@@ -240,16 +240,18 @@ func (e *LoadError) Unwrap() error { return e.Err }
 
 // Reason returns why they could not be loaded.
 func (e *LoadError) Reason() string {
-	if denied := deniedError(""); errors.As(e.Err, &denied) {
-		return string(denied)
-	}
-	return e.Err.Error()
+	return strings.TrimPrefix(e.Err.Error(), denied)
 }
 
-// deniedError reports the privileges that the process lacks to load programs.
+// denied begins the text of an error about privileges that the process lacks.
+const denied = "the kernel does not permit it: "
+
+// deniedError is the text of an error that unwraps to EPERM.
 type deniedError string
 
-func (e deniedError) Error() string { return "the kernel does not permit it: " + string(e) }
+func (e deniedError) Error() string { return string(e) }
+
+func (e deniedError) Unwrap() error { return unix.EPERM }
 
 // LockedMemoryError is the Err of a [LoadError] if maps take more than Limit, which is
 // how many bytes of memory may be locked. Maps of a session that has been closed may
@@ -271,12 +273,12 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 		return newVerifierError(c, refusedProgram(c, err), err)
 	case errors.Is(err, unix.EPERM):
 		if why := p.Refusal(); why != "" {
-			return &LoadError{deniedError(why)}
+			return &LoadError{deniedError(denied + why)}
 		}
 		if limit < math.MaxUint64 {
 			return &LoadError{&LockedMemoryError{limit}}
 		}
-		return &LoadError{errors.New("the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: its lockdown or a security module must allow it")}
+		return &LoadError{deniedError("the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: its lockdown or a security module must allow it")}
 	case errors.Is(err, unix.ENOMEM):
 		return noMemory(c, err)
 	}

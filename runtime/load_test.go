@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -40,6 +42,7 @@ func TestLoadError(t *testing.T) {
 	} {
 		err := loadError(spec, fmt.Errorf("program other: %w", &ebpf.VerifierError{Cause: tc.cause}), tc.limit, tc.Privileges)
 		require.EqualError(t, err, tc.want)
+		require.Equal(t, tc.cause == unix.EPERM && tc.limit == math.MaxUint64, errors.Is(err, os.ErrPermission), "the status of ksnoop test: %v", err)
 	}
 	refused.Log = []string{"0: (85) call bpf_probe_read_kernel#113", ""}
 	for _, line := range []string{"unknown func bpf_probe_read_kernel#113", "program of this type cannot use helper bpf_probe_read#4"} {

@@ -251,15 +251,23 @@ func selfIDs() (pid, tid uint32, err error) {
 		return uint32(os.Getpid()), uint32(unix.Gettid()), nil
 	}
 	ids, err := askSelf()
-	if errors.Is(err, unix.EPERM) {
+	if err != nil {
+		return 0, 0, selfError(err)
+	}
+	return uint32(ids >> 32), uint32(ids), nil
+}
+
+// selfError explains an error of askSelf. Package ebpf reads procfs before it makes a map.
+func selfError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = errors.New("procfs is not mounted: mount it (mount -t proc proc /proc)")
+	case errors.Is(err, unix.EPERM):
 		if why := ReadPrivileges().Refusal(); why != "" {
 			err = errors.New(why)
 		}
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("ask the kernel for the process id of ksnoop: %w", err)
-	}
-	return uint32(ids >> 32), uint32(ids), nil
+	return fmt.Errorf("ask the kernel for the process id of ksnoop: %w", err)
 }
 
 // askSelf runs a program that returns the ids of the thread that runs it.

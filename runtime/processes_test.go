@@ -1,12 +1,14 @@
 package runtime
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestFamily(t *testing.T) {
@@ -50,4 +52,13 @@ func TestRuns(t *testing.T) {
 	require.Eventually(t, func() bool { return !runs(pid) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, child.Wait())
 	require.False(t, runs(pid))
+}
+
+// TestSelfError verifies that a missing procfs is named, which package ebpf looks into
+// before it makes a map.
+func TestSelfError(t *testing.T) {
+	const what = "ask the kernel for the process id of ksnoop: "
+	_, err := os.Open(t.TempDir() + "/mountinfo")
+	require.EqualError(t, selfError(fmt.Errorf("creating map: %w", err)), what+"procfs is not mounted: mount it (mount -t proc proc /proc)")
+	require.EqualError(t, selfError(unix.ENOMEM), what+"cannot allocate memory")
 }

@@ -20,7 +20,7 @@ import (
 type System struct {
 	Kernel string // release of the kernel, as uname -r prints it
 	Host   string // name of the host; may be empty
-	Boot   string // id of the boot; "" where procfs is not mounted
+	Boot   string // id of the boot; "" where its file in /proc/sys cannot be read
 }
 
 // ThisSystem returns the running system.

@@ -87,7 +87,7 @@ func optionObjects(flags []cli.Flag) []optionObject {
 
 // statuses are the exit statuses.
 var statuses = []statusObject{
-	{0, "success, also after SIGINT, SIGTERM or SIGHUP; with a command after --, its own status takes the place of 0: 128+N if signal N killed it"},
+	{0, "success, also after SIGINT, SIGQUIT, SIGTERM or SIGHUP; with a command after --, its own status takes the place of 0: 128+N if signal N killed it"},
 	{exit.Failure, "tracing or printing failed, an assertion of test is not ok, or a spec of check does not fit"},
 	{exit.Usage, "the command line or a spec is wrong"},
 	{4, "test has skipped every assertion"},

@@ -2,7 +2,6 @@
 package check
 
 import (
-	"fmt"
 	"io"
 	"runtime"
 
@@ -44,7 +43,7 @@ func Run(o *Options, stdout io.Writer) error {
 	defer out.Discard()
 	ok, err := checkAll(subjects, kernels, o.Version, out)
 	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
+		return err
 	}
 	if !ok {
 		return exit.StatusError{Status: exit.Failure}

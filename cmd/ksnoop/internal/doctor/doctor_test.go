@@ -121,6 +121,10 @@ func TestDoctorNotes(t *testing.T) {
 			s.Settings[0] = runtime.Setting{Name: "kernel.kptr_restrict", Err: os.ErrNotExist}
 		},
 			"kernel.kptr_restrict|not known|it is not there"},
+		{"no procfs", func(s *runtime.Survey) { s.Ring = fmt.Errorf("make a ring buffer: %w", os.ErrNotExist) },
+			"ring buffer|not known|mount -t proc proc /proc"},
+		{"no ring buffer", func(s *runtime.Survey) { s.Ring = errors.New("the kernel does not permit it") },
+			"ring buffer|not allowed|the kernel does not permit it"},
 		{"ftrace", func(s *runtime.Survey) { s.Settings[0] = runtime.Setting{Name: "kernel.ftrace_enabled", Value: "0"} },
 			"kernel.ftrace_enabled|0|no function can be attached to: sysctl kernel.ftrace_enabled=1"},
 		{"no tracefs", func(s *runtime.Survey) { s.Tracefs = os.ErrNotExist },

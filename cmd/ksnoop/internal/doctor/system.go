@@ -125,7 +125,11 @@ func (d *diagnosis) addSystem(s *runtime.Survey) {
 	} else {
 		d.add("system", "fentry in modules", "allowed", "")
 	}
-	d.addState("ring buffer", "allowed", s.Ring, "")
+	if errors.Is(s.Ring, os.ErrNotExist) { // package ebpf reads procfs before it makes a map
+		d.add("system", "ring buffer", "not known", "mount -t proc proc /proc")
+	} else {
+		d.addState("ring buffer", "allowed", s.Ring, "")
+	}
 	switch {
 	case !s.CountsLocked:
 		d.add("system", "locked memory", "not counted", "")

@@ -82,7 +82,7 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 		}
 		f, err := openOutputFile(name, Streams(format))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("write the results: %w", err)
 		}
 		all.files = append(all.files, f)
 		to = f
@@ -113,11 +113,14 @@ func (all *Outputs) openSummary(format string) (io.Writer, error) {
 	return f, nil
 }
 
-// End ends all formats, and writes the files that are written as a whole.
+// End ends all formats, and writes the files that are written as a whole. It returns the
+// first error of each output, also if that was returned before.
 func (all *Outputs) End() error {
 	errs := []error{all.Writer.End()}
 	for _, f := range all.files {
-		errs = append(errs, f.close())
+		if err := f.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("write the results: %w", err))
+		}
 	}
 	all.files = nil
 	return errors.Join(errs...)
@@ -142,20 +145,18 @@ type outputFile struct {
 }
 
 // openOutputFile opens a file, or verifies that it can be created. A file that is not
-// regular, such as a pipe, cannot be replaced by one, and is opened.
+// regular, such as a pipe, cannot be replaced by one, and is opened. So is what a link
+// leads to without being a name of it, as /dev/stdout does.
 func openOutputFile(name string, stream bool) (*outputFile, error) {
-	info, err := os.Stat(name)
+	if of, err := filepath.EvalSymlinks(name); err == nil {
+		name = of
+	}
+	info, err := os.Lstat(name)
 	if stream || err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // for a pipe, this waits for the reader
-		if err != nil {
-			return nil, fmt.Errorf("write the results: %w", err)
-		}
-		return &outputFile{name: name, file: f}, nil
+		return &outputFile{name: name, file: f}, err
 	}
-	if err := creatable(name); err != nil {
-		return nil, fmt.Errorf("write the results: %w", err)
-	}
-	return &outputFile{name: name}, nil
+	return &outputFile{name: name}, creatable(name)
 }
 
 // creatable returns an error unless a file can be created, or replaced.
@@ -174,40 +175,38 @@ func (f *outputFile) Write(p []byte) (int, error) {
 	return f.file.Write(p)
 }
 
-func (f *outputFile) close() error {
-	var err error
+// Close closes the file, or writes it.
+func (f *outputFile) Close() error {
 	if f.file != nil {
-		err = f.file.Close()
-	} else {
-		err = WriteWhole(f.name, f.text.Bytes())
+		return f.file.Close()
 	}
-	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
-	}
-	return nil
+	return WriteWhole(f.name, f.text.Bytes())
 }
 
-// CheckMetrics returns the error that WriteMetrics will return, as far as it is known before
+// OpenMetrics opens the file for WriteMetrics, and returns what is known of its errors before
 // there are numbers, so that nothing is done if they cannot be written.
-func CheckMetrics(name string, metrics []Metric) error {
+func OpenMetrics(name string, metrics []Metric) (io.WriteCloser, error) {
 	if _, err := AppendMetrics(nil, metrics); err != nil {
-		return exit.Misuse(fmt.Errorf("write the metrics: %w", err))
+		return nil, exit.Misuse(fmt.Errorf("write the metrics: %w", err))
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return exit.Usagef("%s is a directory: name a file in it for the metrics", name)
+		return nil, exit.Usagef("%s is a directory: name a file in it for the metrics", name)
 	}
-	if err := creatable(name); err != nil {
-		return fmt.Errorf("write the metrics: %w", err)
+	f, err := openOutputFile(name, false)
+	if err != nil {
+		return nil, fmt.Errorf("write the metrics: %w", err)
 	}
-	return nil
+	return f, nil
 }
 
 // WriteMetrics writes a file for the textfile collector of node_exporter, which may
 // read it at any time.
-func WriteMetrics(name string, metrics []Metric) error {
+func WriteMetrics(to io.WriteCloser, metrics []Metric) error {
 	text, err := AppendMetrics(nil, metrics)
 	if err == nil {
-		err = WriteWhole(name, text)
+		if _, err = to.Write(text); err == nil {
+			err = to.Close()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("write the metrics: %w", err)
@@ -222,8 +221,13 @@ func WriteWhole(name string, content []byte) error {
 	if err == nil {
 		err = os.Rename(temp, name)
 	}
-	if err != nil {
-		os.Remove(temp)
+	if err == nil {
+		return nil
+	}
+	os.Remove(temp)
+	var reason unix.Errno
+	if errors.As(err, &reason) {
+		err = fmt.Errorf("write %s: %w", name, reason) // the other name is gone
 	}
 	return err
 }

@@ -2,6 +2,9 @@ package report
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,29 +93,113 @@ func TestOutputsErrors(t *testing.T) {
 }
 
 func TestWriteMetrics(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a.prom")
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.prom")
 	metric := Metric{Name: "n", Type: Gauge, Samples: []Sample{{Value: 2}}}
-	require.NoError(t, WriteMetrics(name, []Metric{metric}))
+	open := func(name string) io.WriteCloser {
+		f, err := OpenMetrics(name, nil)
+		require.NoError(t, err)
+		return f
+	}
+	require.NoError(t, WriteMetrics(open(name), []Metric{metric}))
 	require.Equal(t, "# TYPE n gauge\nn 2\n", read(t, name))
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode())
-	require.EqualError(t, WriteMetrics(name, []Metric{metric, metric}), "write the metrics: n and n would both be n in Prometheus: rename one of them")
+	require.EqualError(t, WriteMetrics(open(name), []Metric{metric, metric}), "write the metrics: n and n would both be n in Prometheus: rename one of them")
 	require.Equal(t, "# TYPE n gauge\nn 2\n", read(t, name), "the old one stays")
-	require.ErrorContains(t, WriteMetrics(name+"/x", nil), "write the metrics: open ")
+	require.NoError(t, os.Mkdir(dir+"/gone", 0o700))
+	f := open(dir + "/gone/x")
+	require.NoError(t, os.Remove(dir+"/gone"))
+	require.EqualError(t, WriteMetrics(f, nil), "write the metrics: write "+dir+"/gone/x: no such file or directory")
+	require.EqualError(t, WriteMetrics(open("/dev/full"), []Metric{metric}), "write the metrics: write /dev/full: no space left on device")
 }
 
-// TestCheckMetrics verifies that metrics that cannot be written are found before there
+// TestWholeFileKeepsNode verifies that files that are written as a whole replace neither a
+// pipe nor a link.
+func TestWholeFileKeepsNode(t *testing.T) {
+	metrics := func(name string) error {
+		f, err := OpenMetrics(name, nil)
+		if err != nil {
+			return err
+		}
+		return WriteMetrics(f, []Metric{{Name: "n", Type: Gauge, Samples: []Sample{{Value: 2}}}})
+	}
+	results := func(name string) error {
+		all, err := Open([]string{"junit=" + name}, Format{}, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(all.Begin(Suite{Name: "s"}), all.End())
+	}
+	for end, write := range map[string]func(name string) error{"n 2\n": metrics, "</testsuites>\n": results} {
+		dir := t.TempDir()
+		pipe := filepath.Join(dir, "pipe")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+		require.NoError(t, err)
+		defer reader.Close()
+		fd := fmt.Sprintf("/proc/self/fd/%d", reader.Fd())
+		require.NoError(t, os.WriteFile(dir+"/regular", nil, 0o600))
+		for link, target := range map[string]string{"to-regular": "regular", "dangling": "new", "to-pipe": "pipe", "stdout": fd} {
+			require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+		}
+		for name, reached := range map[string]string{"to-regular": "regular", "dangling": "new", "to-pipe": "", "stdout": "", "pipe": ""} {
+			before, err := os.Lstat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.NoError(t, write(filepath.Join(dir, name)), name)
+			after, err := os.Lstat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.Equal(t, before.Mode().Type(), after.Mode().Type(), name)
+			text := make([]byte, 1<<10)
+			if reached != "" {
+				text = []byte(read(t, filepath.Join(dir, reached)))
+			} else {
+				n, err := reader.Read(text)
+				require.NoError(t, err)
+				text = text[:n]
+			}
+			require.True(t, strings.HasSuffix(string(text), end), "%s: %q", name, text)
+		}
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, left, 7, "no file is left beside them")
+	}
+}
+
+// TestUnwritableOnce verifies that an output that cannot be written has one error, however
+// much is written to it, and that the others have all results.
+func TestUnwritableOnce(t *testing.T) {
+	dir := t.TempDir()
+	var stdout bytes.Buffer
+	require.NoError(t, os.Mkdir(dir+"/gone", 0o700))
+	all, err := Open([]string{"ktap", "json=/dev/full", "junit=" + dir + "/gone/x"}, Format{}, &stdout)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(dir+"/gone"))
+	_ = all.Begin(Suite{Name: "s", Results: 2})
+	for _, name := range []string{"a", "b"} {
+		_ = all.Result(Result{Name: name})
+	}
+	require.EqualError(t, all.End(), "write the results: write /dev/full: no space left on device\n"+
+		"write the results: write "+dir+"/gone/x: no such file or directory")
+	require.Contains(t, stdout.String(), "ok 2 s.b\n")
+}
+
+// TestOpenMetrics verifies that metrics that cannot be written are found before there
 // are numbers, and that no file is left behind.
-func TestCheckMetrics(t *testing.T) {
+func TestOpenMetrics(t *testing.T) {
 	dir := t.TempDir()
 	metric := Metric{Name: "n", Type: Gauge}
-	require.NoError(t, CheckMetrics(dir+"/a.prom", []Metric{metric}))
-	require.EqualError(t, CheckMetrics(dir+"/none/a.prom", nil), "write the metrics: create "+dir+"/none/a.prom in its directory: no such file or directory")
-	for _, err := range []error{CheckMetrics(dir, nil), CheckMetrics(dir+"/a.prom", []Metric{metric, metric})} {
+	openErr := func(name string, metrics ...Metric) error {
+		_, err := OpenMetrics(name, metrics)
+		return err
+	}
+	require.NoError(t, openErr(dir+"/a.prom", metric))
+	require.EqualError(t, openErr(dir+"/none/a.prom"), "write the metrics: create "+dir+"/none/a.prom in its directory: no such file or directory")
+	for _, err := range []error{openErr(dir), openErr(dir+"/a.prom", metric, metric)} {
 		require.True(t, exit.IsUsage(err), err)
 	}
-	require.EqualError(t, CheckMetrics(dir, nil), dir+" is a directory: name a file in it for the metrics")
+	require.EqualError(t, openErr(dir), dir+" is a directory: name a file in it for the metrics")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

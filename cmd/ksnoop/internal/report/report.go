@@ -11,9 +11,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // Status is the outcome of a check.
@@ -117,32 +117,35 @@ func (c *Counts) All() (n int) {
 	return n
 }
 
-// All returns a writer that prints results in several formats. If one fails, the
-// others are still written; the first error is returned.
+// All returns a writer that prints results in several formats. If one fails, it is not
+// written any more, and the others are; each call from then on returns the first errors.
 func All(writers ...Writer) Writer {
-	if len(writers) == 1 {
-		return writers[0]
-	}
-	return several(slices.Clone(writers))
+	return &several{writers, make([]error, len(writers))}
 }
 
-type several []Writer
+type several struct {
+	writers []Writer
+	errs    []error // of each writer, the first one
+}
 
-func (all several) Begin(s Suite) error {
+func (all *several) Begin(s Suite) error {
 	return all.each(func(w Writer) error { return w.Begin(s) })
 }
 
-func (all several) Result(r Result) error {
+func (all *several) Result(r Result) error {
 	return all.each(func(w Writer) error { return w.Result(r) })
 }
 
-func (all several) End() error { return all.each(Writer.End) }
+func (all *several) End() error { return all.each(Writer.End) }
 
-func (all several) each(do func(Writer) error) (first error) {
-	for _, w := range all {
-		if err := do(w); err != nil && first == nil {
-			first = err
+func (all *several) each(do func(Writer) error) error {
+	for i, w := range all.writers {
+		if all.errs[i] != nil {
+			continue
+		}
+		if err := do(w); err != nil {
+			all.errs[i] = fmt.Errorf("write the results: %w", err)
 		}
 	}
-	return first
+	return errors.Join(all.errs...)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ func TestCommandStatus(t *testing.T) {
 func TestReadyFile(t *testing.T) {
 	dir := t.TempDir()
 	r := &Ready{file: filepath.Join(dir, "ready")}
-	require.NoError(t, r.Tell())
+	require.NoError(t, r.Tell(io.Discard))
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, 1)

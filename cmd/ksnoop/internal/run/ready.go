@@ -2,21 +2,24 @@ package run
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // Ready notifies others that everything is attached.
 type Ready struct {
-	file string   // name of the file to create, or ""
-	fd   *os.File // file to write to, or nil
-	told bool     // file has been created
+	file string      // name of the file to create, or ""
+	fd   *os.File    // file to write to, or nil
+	told atomic.Bool // file has been created, and is still there
 }
 
 // ReadyOptions selects who is notified that everything is attached.
@@ -37,6 +40,10 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 	}
 	if r.file == "" {
 		return r, nil
+	}
+	// Tell would take the name of a device or a link, and Close remove it.
+	if info, err := os.Lstat(r.file); err == nil && !info.Mode().IsRegular() {
+		return nil, exit.Usagef("--ready-file replaces a file and removes it at the end, and %s is not a regular one: name another file", r.file)
 	}
 	if err := unix.Access(filepath.Dir(r.file), unix.W_OK|unix.X_OK); err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.file, err)
@@ -64,16 +71,17 @@ func inheritedFile(n int) (*os.File, error) {
 	return os.NewFile(uintptr(n), "--ready-fd"), nil
 }
 
-// Tell announces that everything is attached.
-func (r *Ready) Tell() error {
+// Tell announces that everything is attached. All processes below a service inherit
+// $NOTIFY_SOCKET, so it says on stderr that nobody is there, as sd_notify(3) asks for.
+func (r *Ready) Tell(stderr io.Writer) error {
 	if r.file != "" {
 		if err := report.WriteWhole(r.file, fmt.Appendln(nil, os.Getpid())); err != nil {
 			return fmt.Errorf("create the ready file: %w", err)
 		}
-		r.told = true
+		r.told.Store(true)
 	}
 	if err := notify(os.Getenv("NOTIFY_SOCKET")); err != nil {
-		return fmt.Errorf("tell $NOTIFY_SOCKET: %w", err)
+		term.Say(stderr, []string{fmt.Sprintf("$NOTIFY_SOCKET is not told that everything is attached: %v: unset it, unless a service manager waits for ksnoop", err)})
 	}
 	if r.fd == nil {
 		return nil
@@ -98,9 +106,9 @@ func notify(socket string) error {
 	return unix.Sendto(fd, []byte("READY=1"), 0, &unix.SockaddrUnix{Name: socket})
 }
 
-// Close removes the file.
+// Close removes the file. A nil Ready has none.
 func (r *Ready) Close() {
-	if r.told {
+	if r != nil && r.told.Swap(false) {
 		os.Remove(r.file)
 	}
 }

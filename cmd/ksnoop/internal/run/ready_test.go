@@ -1,11 +1,17 @@
 package run
 
 import (
+	"io"
 	"net"
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 )
 
 // TestNotify verifies that the socket $NOTIFY_SOCKET is notified.
@@ -15,14 +21,43 @@ func TestNotify(t *testing.T) {
 		require.NoError(t, err)
 		defer conn.Close()
 		t.Setenv("NOTIFY_SOCKET", name)
-		require.NoError(t, (&Ready{}).Tell())
+		require.NoError(t, (&Ready{}).Tell(io.Discard))
 		var buf [32]byte
 		n, err := conn.Read(buf[:])
 		require.NoError(t, err)
 		require.Equal(t, "READY=1", string(buf[:n]))
 	}
 	t.Setenv("NOTIFY_SOCKET", "/nowhere/at/all")
-	require.ErrorContains(t, (&Ready{}).Tell(), "tell $NOTIFY_SOCKET: no such file or directory")
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer reader.Close()
+	var stderr strings.Builder
+	require.NoError(t, (&Ready{fd: writer}).Tell(&stderr), "a service that ksnoop is far below has ended")
+	require.Equal(t, "ksnoop: $NOTIFY_SOCKET is not told that everything is attached: no such file or directory: "+
+		"unset it, unless a service manager waits for ksnoop\n", stderr.String())
+	text, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	require.Equal(t, "\n", string(text))
 	t.Setenv("NOTIFY_SOCKET", "")
-	require.NoError(t, (&Ready{}).Tell())
+	stderr.Reset()
+	require.NoError(t, (&Ready{}).Tell(&stderr))
+	require.Empty(t, stderr.String())
+}
+
+// TestReadyFileIsRegular verifies that nothing but a regular file can be replaced by the
+// ready file, which is removed at the end.
+func TestReadyFileIsRegular(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(dir+"/pipe", 0o600))
+	require.NoError(t, os.Symlink("regular", dir+"/link"))
+	require.NoError(t, os.WriteFile(dir+"/regular", nil, 0o600))
+	for _, name := range []string{dir, dir + "/pipe", dir + "/link", "/dev/null"} {
+		_, err := OpenReady(ReadyOptions{File: name})
+		require.EqualError(t, err, "--ready-file replaces a file and removes it at the end, and "+name+" is not a regular one: name another file")
+		require.True(t, exit.IsUsage(err))
+	}
+	for _, name := range []string{"regular", "new"} {
+		_, err := OpenReady(ReadyOptions{File: dir + "/" + name})
+		require.NoError(t, err)
+	}
 }

@@ -166,6 +166,18 @@ func (f *recordFile) create() (err error) {
 	return f.file.Chmod(0o600) // of a file that was there before
 }
 
+// Write writes to the file or to standard output, and says what its errors mean.
+func (f *recordFile) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	switch {
+	case errors.Is(err, unix.EPIPE) && f.Name == "-":
+		err = term.ErrReaderGone
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		err = fmt.Errorf("%w: make room there, or record less, as with --rotate 100M --keep 2", err)
+	}
+	return n, err
+}
+
 // full reports whether the next file is due.
 func (f *recordFile) full(size int64) bool { return f.Rotate > 0 && uint64(size) >= f.Rotate }
 

@@ -123,6 +123,26 @@ func TestRecordToStdout(t *testing.T) {
 	require.EqualError(t, err, "--rotate begins new files, and -w - is standard output: name a file")
 }
 
+// TestRecordUnwritable verifies that a full disk has a cure, and that a reader of standard
+// output that has gone is known as such.
+func TestRecordUnwritable(t *testing.T) {
+	f, err := openFile(&FileOptions{Name: "/dev/full"}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	defer f.Close()
+	_, err = recording.NewWriter(f, &compiler.Unit{}, recording.Origin{}, nil)
+	require.EqualError(t, err, "write the recording: write /dev/full: no space left on device: make room there, or record less, as with --rotate 100M --keep 2")
+
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer writer.Close()
+	require.NoError(t, reader.Close())
+	f, err = openFile(&FileOptions{Name: "-"}, &term.Streams{Out: term.NewPlain(writer)})
+	require.NoError(t, err)
+	_, err = recording.NewWriter(f, &compiler.Unit{}, recording.Origin{}, nil)
+	require.ErrorIs(t, err, term.ErrReaderGone)
+}
+
 // TestRecordFiles verifies that each file of a rotated recording can be read alone, and
 // that together they have all records.
 func TestRecordFiles(t *testing.T) {

@@ -77,8 +77,8 @@ func (t *tracing) restrict(session *runtime.Session) error {
 
 // begin announces that everything is attached, and starts the command and the
 // waits that end the trace.
-func (t *tracing) begin(session *runtime.Session) error {
-	if err := t.ready.Tell(); err != nil {
+func (t *tracing) begin(session *runtime.Session, stderr io.Writer) error {
+	if err := t.ready.Tell(stderr); err != nil {
 		return err
 	}
 	if t.command != nil {

@@ -29,6 +29,7 @@ type stoppable interface {
 type stopper struct {
 	session stoppable
 	command *Command // nil for none
+	ready   *Ready   // nil for none
 	hurry   func()   // ends a write that waits for a reader
 	kill    func(syscall.Signal)
 	// background reports that SIGINT was ignored when ksnoop was started. Then no
@@ -73,10 +74,10 @@ func heedInterrupts() *interrupts {
 func (i *interrupts) notify() { signal.Notify(i.signals, os.Interrupt) }
 
 // StopOnSignal makes signals stop a session. SIGHUP stays ignored if it was, for
-// nohup; SIGINT and SIGTERM are always handled.
-func StopOnSignal(session stoppable, command *Command, own Inherited, hurry func()) *stopper {
+// nohup; SIGINT and SIGTERM are always handled. ready, which may be nil, is closed before ksnoop ends.
+func StopOnSignal(session stoppable, command *Command, ready *Ready, own Inherited, hurry func()) *stopper {
 	s := &stopper{
-		session: session, command: command, hurry: hurry, kill: killSelf,
+		session: session, command: command, ready: ready, hurry: hurry, kill: killSelf,
 		signals: make(chan os.Signal, 2), keys: []os.Signal{os.Interrupt}, settled: make(chan struct{}),
 	}
 	if i := own.interrupts; i != nil {
@@ -87,7 +88,7 @@ func StopOnSignal(session stoppable, command *Command, own Inherited, hurry func
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(s.signals, syscall.SIGHUP)
 	}
-	if command != nil && !signal.Ignored(syscall.SIGQUIT) {
+	if !signal.Ignored(syscall.SIGQUIT) {
 		s.keys = append(s.keys, syscall.SIGQUIT)
 		signal.Notify(s.signals, syscall.SIGQUIT)
 	}
@@ -122,7 +123,7 @@ func (s *stopper) settle() { s.takeSent(s.keys...) }
 // came reports whether a signal has ended the session. One that was sent before is not
 // overlooked: it may not have come to a thread of ksnoop yet, nor to listen.
 func (s *stopper) came() bool {
-	s.takeSent(os.Interrupt, syscall.SIGTERM)
+	s.takeSent(os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
 	return s.signal() != 0
 }
 
@@ -198,6 +199,7 @@ func (s *stopper) take(sig syscall.Signal) {
 	case running && sig != syscall.SIGTERM && !s.command.group:
 	case s.asked:
 		_ = s.session.RemoveEvents()
+		s.ready.Close()
 		s.kill(sig)
 	case running:
 		s.asked, s.last, s.at = true, sig, time.Now()
@@ -214,8 +216,11 @@ func (s *stopper) take(sig syscall.Signal) {
 func (s *stopper) signal() syscall.Signal { return syscall.Signal(s.first.Load()) }
 
 // killSelf ends ksnoop by the default action of the signal. The kernel then detaches
-// its programs.
+// its programs. For SIGQUIT, Go's action is to print all stacks.
 func killSelf(sig syscall.Signal) {
+	if sig == syscall.SIGQUIT {
+		exitAs(sig)
+	}
 	signal.Reset(sig)
 	_ = syscall.Kill(os.Getpid(), sig)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +52,39 @@ func TestSignals(t *testing.T) {
 	require.Equal(t, did{"stop", "hurry"}, d)
 	s.take(syscall.SIGTERM)
 	require.Equal(t, did{"stop", "hurry", "remove events", "terminated"}, d)
+}
+
+// TestReadyFileAtSignal verifies that the second signal, which ends ksnoop at once, removes
+// the ready file, and that the first one leaves it until the end.
+func TestReadyFileAtSignal(t *testing.T) {
+	var d did
+	s := d.stopper(nil)
+	s.ready = &Ready{file: filepath.Join(t.TempDir(), "ready")}
+	require.NoError(t, s.ready.Tell(io.Discard))
+	s.take(syscall.SIGTERM)
+	require.FileExists(t, s.ready.file)
+	s.kill = func(syscall.Signal) { require.NoFileExists(t, s.ready.file) }
+	s.take(syscall.SIGINT)
+	require.NoFileExists(t, s.ready.file)
+}
+
+// TestQuit verifies that SIGQUIT ends a run as SIGINT does, and that the second one ends
+// ksnoop without Go's list of stacks.
+func TestQuit(t *testing.T) {
+	if os.Getenv("KSNOOP_QUIT") != "" {
+		s := StopOnSignal(new(did), nil, nil, Inherited{}, func() {})
+		_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)
+		s.takeSent(syscall.SIGQUIT)
+		fmt.Println("after", s.signal())
+		time.Sleep(oneRequest)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)
+		select {}
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestQuit$")
+	cmd.Env = append(os.Environ(), "KSNOOP_QUIT=1")
+	out, err := cmd.CombinedOutput()
+	require.EqualError(t, err, "exit status 131", "%s", out)
+	require.Equal(t, "after quit\n", string(out))
 }
 
 // TestSignalTwice verifies that a signal that comes twice at once, as from timeout(1),
@@ -95,7 +130,7 @@ func TestKeysAtTheEndOfCommand(t *testing.T) {
 		c, err := FindProgram([]string{"sh", "-c", "trap '' INT; kill -INT $PPID; kill -QUIT $PPID; kill -INT $PPID"}, Inherited{}, &term.Streams{})
 		require.NoError(t, err)
 		var d did
-		s := StopOnSignal(&d, c, Inherited{}, func() {})
+		s := StopOnSignal(&d, c, nil, Inherited{}, func() {})
 		s.kill = func(sig syscall.Signal) { d = append(d, sig.String()) }
 		require.NoError(t, c.Start())
 		c.Wait(func() {})
@@ -146,9 +181,9 @@ func TestInterruptInBackgroundOfCommand(t *testing.T) {
 func TestSignalBeforeAttached(t *testing.T) {
 	defer signal.Reset()
 	for i := range 200 {
-		s := StopOnSignal(new(did), nil, Inherited{}, func() {})
+		s := StopOnSignal(new(did), nil, nil, Inherited{}, func() {})
 		require.False(t, s.came())
-		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2]
+		sig := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}[i%3]
 		require.NoError(t, syscall.Kill(os.Getpid(), sig))
 		require.True(t, s.came())
 		require.Equal(t, sig, s.signal())
@@ -192,7 +227,7 @@ func settleUnderKeys() {
 	c := &Command{starting: make(chan struct{}), started: make(chan struct{}), Ended: make(chan struct{})}
 	close(c.starting)
 	close(c.started)
-	s := StopOnSignal(new(did), c, Inherited{}, func() {})
+	s := StopOnSignal(new(did), c, nil, Inherited{}, func() {})
 	var sending sync.WaitGroup
 	var sent atomic.Int32
 	var settled atomic.Bool

@@ -94,7 +94,7 @@ func trace(o *Options, s *term.Streams, to sink) error {
 		_ = term.WithProgress(s.Err, session, "detaching", len(unit.Probes()), session.Close)
 	}()
 	defer run.traced.close() // it reads the session
-	stopper := StopOnSignal(session, run.command, o.Own, func() { term.Hurry(s.Out) })
+	stopper := StopOnSignal(session, run.command, run.ready, o.Own, func() { term.Hurry(s.Out) })
 	if err := run.restrict(session); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 	guide := newGuide(s.Err, o, unit, session.EventCounts)
 	guide.start(tooLong)
 	defer guide.stop()
-	if err := t.begin(session); err != nil {
+	if err := t.begin(session, s.Err); err != nil {
 		return stopper.Explain(err)
 	}
 	losses := startWatch(session, unit, s.Err)

@@ -77,7 +77,7 @@ func Print(o *Options, s *term.Streams) error {
 	defer r.session.Close()
 	listing.WarnRefused(s.Err, r.unit, r.session.Refused(), o.Debug)
 	if o.Every > 0 {
-		run.StopOnSignal(r, nil, o.Own, func() { term.Hurry(s.Out) })
+		run.StopOnSignal(r, nil, nil, o.Own, func() { term.Hurry(s.Out) })
 	}
 	return r.repeat(o.Bounds, s)
 }

@@ -40,8 +40,7 @@ func (t *tester) about() []report.Field {
 
 // writeMetrics writes the metrics for Prometheus.
 func (t *tester) writeMetrics() error {
-	name := t.options.PromTextfile
-	if name == "" {
+	if t.metrics == nil {
 		return nil
 	}
 	metrics := []report.Metric{}
@@ -50,12 +49,12 @@ func (t *tester) writeMetrics() error {
 			metrics = append(metrics, t.metric(r))
 		}
 	}
-	return report.WriteMetrics(name, metrics)
+	return report.WriteMetrics(t.metrics, metrics)
 }
 
-// checkMetrics returns an error if the metrics of the file cannot be written for
-// Prometheus.
-func (t *tester) checkMetrics() error {
+// openMetrics opens the file for Prometheus, or returns an error if the metrics cannot be
+// written to it.
+func (t *tester) openMetrics() (err error) {
 	if t.options.PromTextfile == "" {
 		return nil
 	}
@@ -65,7 +64,8 @@ func (t *tester) checkMetrics() error {
 			metrics = append(metrics, t.metric(testResult{Result: suite.Result{Name: m.Name}, of: m}))
 		}
 	}
-	return report.CheckMetrics(t.options.PromTextfile, metrics)
+	t.metrics, err = report.OpenMetrics(t.options.PromTextfile, metrics)
+	return err
 }
 
 // metric returns a metric for Prometheus, named ksnoop_SUITE_NAME.

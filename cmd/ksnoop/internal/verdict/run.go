@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
@@ -29,6 +30,7 @@ type tester struct {
 	cgroup  *ownCgroup   // of the command, or nil if it has none of its own
 	ready   *run.Ready
 	out     *report.Outputs
+	metrics io.WriteCloser // the file for Prometheus, or nil
 	machine suite.Machine
 
 	bind    func([]*spec.Trace, *compiler.Target, resolve.Wishes) (*compiler.Plan, error) // resolve.All
@@ -56,7 +58,7 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 		return nil, err
 	}
 	t.machine.Emulated = emulated()
-	if err = t.checkMetrics(); err != nil {
+	if err = t.openMetrics(); err != nil {
 		return nil, err
 	}
 	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {

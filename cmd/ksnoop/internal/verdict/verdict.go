@@ -3,7 +3,6 @@ package verdict
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -107,13 +106,12 @@ func (t *tester) report() error {
 	if t.options.FailSkip {
 		failSkipped(t.results)
 	}
-	err := t.out.Begin(report.Suite{Name: t.suite.Name, Results: len(t.results), Fields: t.about()})
+	_ = t.out.Begin(report.Suite{Name: t.suite.Name, Results: len(t.results), Fields: t.about()})
 	for _, r := range t.results {
-		err = errors.Join(err, t.out.Result(t.reported(r)))
+		_ = t.out.Result(t.reported(r)) // End returns the error again
 	}
-	err = errors.Join(err, t.out.End(), t.writeMetrics())
-	if err != nil {
-		return fmt.Errorf("write the results: %w", err)
+	if err := errors.Join(t.out.End(), t.writeMetrics()); err != nil {
+		return err
 	}
 	if status := suite.ExitStatus(judgedOf(t.results), false); status != 0 {
 		return exit.StatusError{Status: status}

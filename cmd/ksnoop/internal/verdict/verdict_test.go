@@ -259,3 +259,17 @@ func TestSignalBeforeCommand(t *testing.T) {
 	require.ErrorIs(t, (&tester{command: command, job: &suite.Run{}}).runCommand(stop), runtime.ErrStopped)
 	require.Nil(t, command.Cmd.Process)
 }
+
+// TestReadyStatus verifies that a test that cannot be announced has not found a kernel that
+// cannot do it.
+func TestReadyStatus(t *testing.T) {
+	dir := t.TempDir() + "/gone"
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	ready, err := run.OpenReady(run.ReadyOptions{File: dir + "/ready"})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(dir))
+	var status exit.StatusError
+	require.ErrorAs(t, withTestStatus((&tester{options: &Options{}, streams: &term.Streams{}, ready: ready}).work()), &status)
+	require.Equal(t, exit.Failure, status.Status)
+	require.ErrorContains(t, status, "create the ready file: write "+dir+"/ready: no such file or directory")
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -13,9 +14,9 @@ import (
 func (t *tester) work() error {
 	over := make(chan struct{})
 	stop := &testStop{units: t.units, over: over}
-	stopper := run.StopOnSignal(stop, t.command, t.options.Own, func() {})
-	if err := t.ready.Tell(); err != nil {
-		return err
+	stopper := run.StopOnSignal(stop, t.command, t.ready, t.options.Own, func() {})
+	if err := t.ready.Tell(t.streams.Err); err != nil {
+		return exit.StatusError{Status: exit.Failure, Reason: err} // it is not the kernel's fault
 	}
 	if t.command == nil {
 		t.waitOutside(over)
