@@ -12,8 +12,9 @@ import (
 type Change struct {
 	// Member is the place of the part, such as "__sk_common.skc_daddr" or
 	// "name[3]", or "" for the value itself. Members of anonymous records are those
-	// of the record around it. Bytes that belong to no member are "(padding at 12)"; they
-	// are compared only in a record without other differences.
+	// of the record around it. Bytes that belong to no member are "(padding at 12)", by
+	// their offset in the record that is named; they are compared only in a record
+	// without other differences.
 	Member string
 	// Type is the type of a number, a pointer, an enum or an array of characters, or
 	// for padding an array of bytes.
@@ -34,7 +35,7 @@ const deepestChange = 64
 func Changes(t btf.Type, before, after []byte) []Change {
 	n := min(len(before), len(after))
 	d := differ{before: before[:n], after: after[:n], budget: mostChanges}
-	d.value(t, "", 0, 0)
+	d.value(t, "", 0, 0, 0)
 	return d.changes
 }
 
@@ -51,8 +52,9 @@ func (d *differ) same(at, size int) bool {
 	return at >= end || bytes.Equal(d.before[at:end], d.after[at:end])
 }
 
-// value compares the values at an offset.
-func (d *differ) value(t btf.Type, name string, at, depth int) {
+// value compares the values at an offset. What has this name begins at named, which is
+// before the offset for an anonymous record.
+func (d *differ) value(t btf.Type, name string, named, at, depth int) {
 	size, err := btf.Sizeof(t)
 	d.budget--
 	if err != nil || d.budget < 0 || depth > deepestChange || d.same(at, size) {
@@ -60,9 +62,9 @@ func (d *differ) value(t btf.Type, name string, at, depth int) {
 	}
 	switch u := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:
-		d.record(u.Members, name, at, size, depth)
+		d.record(u.Members, name, named, at, size, depth)
 	case *btf.Union:
-		d.record(u.Members, name, at, size, depth)
+		d.record(u.Members, name, named, at, size, depth)
 	case *btf.Array:
 		d.array(t, u, name, at, depth)
 	default:
@@ -90,25 +92,26 @@ func (d *differ) array(t btf.Type, a *btf.Array, name string, at, depth int) {
 		return
 	}
 	for i := 0; err == nil && size > 0 && i < int(a.Nelems) && at+i*size < len(d.before) && d.budget >= 0; i++ {
-		d.value(a.Type, name+"["+strconv.Itoa(i)+"]", at+i*size, depth+1)
+		d.value(a.Type, name+"["+strconv.Itoa(i)+"]", at+i*size, at+i*size, depth+1)
 	}
 }
 
 // record compares the members of a record.
-func (d *differ) record(members []btf.Member, name string, at, size, depth int) {
+func (d *differ) record(members []btf.Member, name string, named, at, size, depth int) {
 	found, prefix := len(d.changes), name
 	if prefix != "" {
 		prefix += "."
 	}
 	for _, m := range members {
-		full := prefix + m.Name
+		full, off := prefix+m.Name, at+int(m.Offset.Bytes())
+		begin := off
 		if m.Name == "" {
-			full = name
+			full, begin = name, named
 		}
 		if m.BitfieldSize > 0 {
 			d.bitfield(m, full, 8*at+int(m.Offset))
 		} else {
-			d.value(m.Type, full, at+int(m.Offset.Bytes()), depth+1)
+			d.value(m.Type, full, begin, off, depth+1)
 		}
 	}
 	if len(d.changes) == found && at+size <= len(d.before) && d.budget >= 0 {
@@ -119,7 +122,7 @@ func (d *differ) record(members []btf.Member, name string, at, size, depth int) 
 		for d.before[end-1] == d.after[end-1] {
 			end--
 		}
-		d.add(bytesOf(end-first), prefix+"(padding at "+strconv.Itoa(first-at)+")", first, end-first)
+		d.add(bytesOf(end-first), prefix+"(padding at "+strconv.Itoa(first-named)+")", first, end-first)
 	}
 }
 

@@ -37,8 +37,12 @@ func compared() btf.Type {
 }
 
 func shownChanges(t testing.TB, before, after []byte) string {
+	return shownChangesOf(t, compared(), before, after)
+}
+
+func shownChangesOf(t testing.TB, of btf.Type, before, after []byte) string {
 	var lines []string
-	for _, c := range btfdump.Changes(compared(), before, after) {
+	for _, c := range btfdump.Changes(of, before, after) {
 		d, err := btfdump.New(c.Type, btfdump.Options{Compact: true, SkipNames: true, EmitStrings: true})
 		require.NoError(t, err)
 		require.NotEqual(t, c.Before, c.After, c.Member)
@@ -81,6 +85,31 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, `name: "eth0" -> "eth1"`, shownChanges(t, before[:30], after))
 	require.Empty(t, shownChanges(t, before[:27], after))
 	require.Empty(t, btfdump.Changes(&btf.Void{}, before, after))
+}
+
+// TestPaddingIn verifies that the offset of padding is in the record whose name is shown,
+// which is that around anonymous ones.
+func TestPaddingIn(t *testing.T) {
+	u8, u32 := &btf.Int{Name: "unsigned char", Size: 1}, &btf.Int{Name: "unsigned int", Size: 4}
+	inner := &btf.Struct{Size: 8, Members: []btf.Member{{Name: "b", Type: u8}, {Name: "c", Type: u32, Offset: 32}}}
+	union := &btf.Union{Size: 8, Members: []btf.Member{{Type: inner}}}
+	outer := &btf.Struct{Name: "outer", Size: 20, Members: []btf.Member{{Name: "a", Type: u32}, {Type: union, Offset: 32}, {Name: "named", Type: inner, Offset: 96}}}
+	pair := &btf.Struct{Name: "pair", Size: 44, Members: []btf.Member{{Name: "n", Type: u32}, {Name: "o", Type: &btf.Array{Type: outer, Nelems: 2}, Offset: 32}}}
+	for _, tc := range []struct {
+		of   btf.Type
+		at   int
+		want string
+	}{
+		{outer, 5, "(padding at 5): [00] -> [01]"},
+		{outer, 15, "named.(padding at 3): [00] -> [01]"},
+		{pair, 9, "o[0].(padding at 5): [00] -> [01]"},
+		{pair, 31, "o[1].(padding at 7): [00] -> [01]"},
+		{pair, 37, "o[1].named.(padding at 1): [00] -> [01]"},
+	} {
+		before, after := make([]byte, 44), make([]byte, 44)
+		after[tc.at] = 1
+		require.Equal(t, tc.want, shownChangesOf(t, tc.of, before, after))
+	}
 }
 
 // FuzzChanges verifies that states with any difference have changes, that those of

@@ -40,7 +40,7 @@ type PathEnding uint8
 const (
 	PathWhole    PathEnding = iota // at the root
 	PathCut                        // there was no room for more names
-	PathDetached                   // at the root of something that is mounted nowhere
+	PathDetached                   // at the root of a file system, of which the mount shows a directory that the file is not below
 	PathNameless                   // the file is in no directory: a pipe, a socket
 )
 

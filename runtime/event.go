@@ -267,7 +267,7 @@ func errnoName(n uint64) string {
 
 // appendPath appends the path whose names a walk has read, see [compiler.PathWalk],
 // as the kernel writes it: the path of a file that has lost its name ends with
-// " (deleted)", and one that begins at nothing mounted begins with "(unreachable)". If
+// " (deleted)", and one that is not below the root of its mount begins with "(unreachable)". If
 // the first names are missing, the path begins with ".../", and cut is set.
 func appendPath(dst, data []byte) (_ []byte, cut bool) {
 	names := data[compiler.PathNames:]

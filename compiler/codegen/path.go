@@ -162,8 +162,8 @@ func (k *walker) cross(label, whole, next string) {
 }
 
 // top ends a walk at a dentry that is its own parent, but not the root of the mount.
-// If no mount is known, it is the root of the file system, otherwise that of
-// something that is mounted nowhere. A file without any directory is its own root.
+// If no mount is known, it is the root of the file system. Otherwise the mount shows a
+// directory that the file has been moved out of. A file without any directory is its own root.
 func (k *walker) top(label, whole, end string) {
 	origin := k.origin
 	k.later(label, func() {

@@ -144,11 +144,12 @@ func appendErrno(dst []byte, v *runtime.Value) []byte {
 	return strconv.AppendUint(dst, v.Uint64(), 10)
 }
 
-// remark returns the text of the comment after a value, or "". A return value that
-// is a negative error number gets the name of the error.
+// remark returns the text of the comment after a value, or "". A duration gets its units,
+// unless a cast or a format has made another number of it. A return value that is a
+// negative error number gets the name of the error.
 func remark(v *runtime.Value) string {
 	switch s := v.Scalar; {
-	case v.Base.Builtin == compiler.Duration:
+	case v.Base.Builtin == compiler.Duration && !v.Swap && len(v.Casts) == 0:
 		return time.Duration(v.Uint64()).String()
 	case isReturn(v.Value) && v.Format == "" && s != nil && s.Signed && s.Width() >= 32 && v.Pointee == nil && v.Int64() < 0:
 		if name := compiler.ErrnoName(uint64(-v.Int64())); name != "" {

@@ -136,6 +136,26 @@ func TestPlainValues(t *testing.T) {
 	}
 }
 
+// TestDurationRemark verifies that a duration has no units where something has made
+// another number of it.
+func TestDurationRemark(t *testing.T) {
+	u64 := &btf.Int{Name: "u64", Size: 8}
+	for _, tc := range []struct {
+		format string
+		swap   bool
+		casts  []compiler.Scalar
+		want   string
+	}{
+		{"", false, nil, "62.113µs"},
+		{"x", false, nil, "62.113µs"},
+		{"be", true, nil, ""},
+		{"u16", false, []compiler.Scalar{{Size: 2}}, ""},
+	} {
+		v := &compiler.Value{Type: u64, Format: tc.format, Swap: tc.swap, Casts: tc.casts, Base: compiler.Base{Builtin: compiler.Duration}}
+		require.Equal(t, tc.want, remark(&runtime.Value{Value: v, Data: []byte{0xa1, 0xf2, 0, 0, 0, 0, 0, 0}}), tc.format)
+	}
+}
+
 // FuzzFormats verifies that any bytes and any names of symbols are printed without
 // control characters.
 func FuzzFormats(f *testing.F) {
