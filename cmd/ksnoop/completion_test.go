@@ -136,6 +136,11 @@ func TestCompleteCommands(t *testing.T) {
 		"help sp":                  "words: spec",
 		"completion ":              "words: bash | zsh | fish",
 		"info --pi":                "words:",
+		"--errors ":                "words: text | json",
+		"list --errors=":           "words: --errors=text | --errors=json",
+		"--keys ":                  "words:",
+		"check --kernel-features ": "words: 5.10 | 6.1 | 6.12 | 6.18 | 7.2",
+		"test -o j":                "words: junit | json",
 	} {
 		require.Equal(t, want, completed(t, line), line)
 	}
@@ -150,6 +155,27 @@ func TestChoices(t *testing.T) {
 		for choice := range strings.SplitSeq(choices, " | ") {
 			status, _, stderr := ksnoop(t, types, line+"|--"+option+"="+choice)
 			require.Zero(t, status, stderr)
+		}
+	}
+}
+
+// TestOffers verifies that every option of every command accepts what completion offers
+// for its value.
+func TestOffers(t *testing.T) {
+	app := newApp(&environment{})
+	names := commandNames(app)
+	for _, name := range names {
+		for _, f := range append(app.Command(name).VisibleFlags(), app.VisibleFlags()...) {
+			if !takesValue(f) {
+				continue
+			}
+			line := name + " --" + f.Names()[0] + " "
+			kind, offers, _ := strings.Cut(completed(t, line), ":")
+			if v := f.(valued).value; kind == "words" && offers != "" && v.parse != nil {
+				for offer := range strings.SplitSeq(offers[1:], " | ") {
+					require.NoError(t, v.parse(offer), line+offer)
+				}
+			}
 		}
 	}
 }

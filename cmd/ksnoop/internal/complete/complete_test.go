@@ -94,16 +94,23 @@ func madeSystem(t testing.TB, more ...btf.Type) *made {
 // testCompleter returns a completer for command lines like those of ksnoop.
 func testCompleter(system systemSource) *Completer {
 	option := func(name, short, usage string) Option {
-		return Option{Option: getopt.Option{Name: name, TakesValue: strings.Contains(usage, "`")}, Short: short, Usage: usage}
+		o := Option{Option: getopt.Option{Name: name, TakesValue: strings.Contains(usage, "`")}, Short: short, Usage: usage}
+		if o.TakesValue {
+			o.Value = strings.Split(usage, "`")[1]
+		}
+		if _, list, ok := strings.Cut(usage, "`: "); ok {
+			o.Choices = strings.Fields(strings.NewReplacer(",", "", " or", "").Replace(list))
+		}
+		return o
 	}
-	btf, attach := option("btf", "", "types in `FILE`"), option("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best)")
-	features := option("kernel-features", "", "assume `VERSION`: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the newest)")
+	btf, attach := option("btf", "", "types in `FILE`"), option("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session")
+	features := option("kernel-features", "", "assume `VERSION`: 5.10, 6.1, 6.12, 6.18 or 7.2")
 	format := option("output", "o", "print `FORMAT`: text or json")
 	return &Completer{types: "btf", system: system, commands: []*Command{
 		{Name: "trace", Operands: "SPEC... [-- COMMAND]", Options: []Option{
 			option("output", "o", "print events as `FORMAT`: text, compact or json"), attach, option("file", "f", "read `FILE`"), option("pid", "p", "only `PID`"),
 			option("comm", "", "only `GLOB`"), option("uid", "", "only `USER`"), option("cgroup", "", "only `DIRECTORY`"), option("for", "", "for `DURATION`"),
-			option("time", "", "as `CLOCK`: mono, wall or delta (default: mono)"), option("color", "", "`WHEN`: auto, always or never (auto: at a terminal)"),
+			option("time", "", "as `CLOCK`: mono, wall or delta"), option("color", "", "`WHEN`: auto, always or never"),
 		}},
 		{Name: "follow", Operands: "SPEC [-- COMMAND]", Options: []Option{option("in", "", "only `FUNCTION`, a glob")}},
 		{Name: "info", Operands: "FUNCTION|TYPE...", Options: []Option{btf}},
@@ -364,6 +371,16 @@ func TestCompleteBash(t *testing.T) {
 			texts = append(texts, c.text)
 		}
 		require.Equal(t, tc.want, strings.Join(texts, " "), tc.line)
+	}
+}
+
+// TestCommOf covers names in /proc that are not what $comm is.
+func TestCommOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"kworker/0:1H-kblockd": "kworker/0:1H", "kworker/u8:2+events_unbound": "kworker/u8:2", "kworker/R-mm_percpu_wq": "kworker/R-mm_pe",
+		"irq/24-pciehp_long": "irq/24-pciehp_l", "my-thread": "my-thread",
+	} {
+		require.Equal(t, want, commOf(name))
 	}
 }
 

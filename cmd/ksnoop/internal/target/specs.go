@@ -63,18 +63,6 @@ func (s *Specs) parse(text string) (*spec.Trace, error) {
 	return t, err
 }
 
-// AttachKind returns the attach kind with a name that the user may ask for.
-func AttachKind(option, name string) (compiler.Kind, error) {
-	if slices.Contains(resolve.ForcedKinds(), compiler.Kind(name)) {
-		return compiler.Kind(name), nil
-	}
-	var kinds []string
-	for _, k := range resolve.ForcedKinds() {
-		kinds = append(kinds, string(k))
-	}
-	return "", exit.UnknownName("--"+option, name, kinds)
-}
-
 // Bound is a set of specs bound to a kernel.
 type Bound struct {
 	Plan   *compiler.Plan
