@@ -22,6 +22,7 @@ var typedLines = []struct {
 	{keys: "ksnoop compile --btf btf 'vfs_read(fi\t->fl\t,re\t)'\n", want: "<compile><--btf><btf><vfs_read(file->flags,return)>"},
 	{keys: "ksnoop compile --btf btf 'vfs_read(count, fi\t->po\t > 3)'\n", want: "<compile><--btf><btf><vfs_read(count, file->pos > 3)>"},
 	{keys: "ksnoop compile --btf btf \"vfs_o\t(pa\t:str\t)\"\n", want: "<compile><--btf><btf><vfs_open(path:string)>"},
+	{keys: "ksnoop compile --btf btf \"vfs_read(\\$comm, fi\t->fl\t)\"\n", want: "<compile><--btf><btf><vfs_read($comm, file->flags)>"},
 	{keys: "ksnoop compile --btf btf vfs_re\t x\n", want: "<compile><--btf><btf><vfs_read><x>"},
 	{keys: "ksnoop compile --btf btf tp:ti\t x\n", want: "<compile><--btf><btf><tp:tick><x>"},
 	{keys: "ksnoop compile --btf btf vfs_read\\(file-\\>fl\t\\)\n", want: "<compile><--btf><btf><vfs_read(file->flags)>"},
@@ -29,6 +30,7 @@ var typedLines = []struct {
 	{keys: "ksnoop list --kernel-f\t6.1\n", want: "<list><--kernel-features><6.1>"},
 	{keys: "ksnoop doc\t--se\tx\n", want: "<doctor><--self-test><x>"},
 	{keys: "ksnoop compile --attach=kprobe.m\tx\n", want: "<compile><--attach=kprobe.multi><x>"},
+	{keys: "ksnoop compile --btf=b\tx\n", want: "<compile><--btf=btf><x>"},
 	{keys: "ksnoop compile --btf b\tx\n", want: "<compile><--btf><btf><x>"},
 	{keys: "ksnoop vfs_read -- mkfif\tx\n", want: "<vfs_read><--><mkfifo><x>"},
 }

@@ -354,6 +354,8 @@ func TestCompleteBash(t *testing.T) {
 		{"ksnoop 'vfs_read(fi", "vfs_read(file vfs_read(file-> vfs_read(file, vfs_read(file)"},
 		{"ksnoop 'vfs_read(count, fi", "vfs_read(count, file vfs_read(count, file-> vfs_read(count, file, vfs_read(count, file)"},
 		{`ksnoop "vfs_read(fi`, "vfs_read(file vfs_read(file-> vfs_read(file, vfs_read(file)"},
+		{`ksnoop "vfs_read(\$comm, fi`, `vfs_read(\$comm, file vfs_read(\$comm, file-> vfs_read(\$comm, file, vfs_read(\$comm, file)`},
+		{`ksnoop "vfs_read(\$comm == \"é\", fi`, `vfs_read(\$comm == \"é\", file vfs_read(\$comm == \"é\", file-> vfs_read(\$comm == \"é\", file, vfs_read(\$comm == \"é\", file)`},
 		{"ksnoop vfs_read'(fi", "(file (file-> (file, (file)"},
 		{`ksnoop vfs_read\(file-\>f_fl`, `vfs_read\(file-\>f_flags vfs_read\(file-\>f_flags, vfs_read\(file-\>f_flags\)`},
 		{"ksnoop tp:ti", "tick"},
@@ -395,12 +397,13 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// FuzzCompleteBash verifies that any line is split into words without loss, and that its
-// last word is completed, or not.
+// FuzzCompleteBash verifies that any line is split into words without loss, and that a
+// candidate, in its place in the line, is read by the shell as the word that begins with
+// what was typed.
 func FuzzCompleteBash(f *testing.F) {
 	const breaks = " \t\n\"'><=;|&(:@"
 	system := madeSystem(f)
-	for _, line := range []string{`ksnoop vfs_read\(\$comm==\"é\",fi`, "ksnoop 'vfs_read(\xc3", `ksnoop "vfs_r\`, "ksnoop \xffvfs", "ksnoop --attach=kpr"} {
+	for _, line := range []string{`ksnoop vfs_read\(\$comm==\"é\",fi`, "ksnoop 'vfs_read(\xc3", `ksnoop "vfs_r\`, `ksnoop "vfs_read(\$comm, \`, `ksnoop vfs_read'('"fi`, `ksnoop "vfs_read(\$comm == \"a\", fi`, "ksnoop \xffvfs", "ksnoop --attach=kpr"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -410,7 +413,12 @@ func FuzzCompleteBash(f *testing.F) {
 			require.Len(t, w.places, len(w.raw))
 			require.Contains(t, line, w.raw)
 		}
-		testCompleter(system).completeBash(breaks, line)
+		for _, c := range testCompleter(system).completeBash(breaks, line).candidates {
+			typed := words[len(words)-1]
+			whole := splitShell("ksnoop " + typed.raw[:typed.from(breaks)] + c.text)
+			require.Len(t, whole, 2)
+			require.True(t, strings.HasPrefix(whole[1].text, typed.text), "%q", c.text)
+		}
 	})
 }
 
