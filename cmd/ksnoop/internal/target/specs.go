@@ -191,7 +191,7 @@ func (s *Specs) ParseFiles() (traces []*spec.Trace, err error) {
 			name, stdin = "standard input", nil
 		}
 		if strings.HasPrefix(text, "ksnoop-probes ") {
-			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s", name, name)
+			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s or ksnoop check %[1]s", name, name)
 		}
 		traces, err = kprobe.ParseFile(name, text, traces...)
 		errs = append(errs, err)
