@@ -226,6 +226,8 @@ func TestUsageErrors(t *testing.T) {
 		{"vfs_read -p abc -p 1", "ksnoop: --pid is \"abc\": it must be a number; --comm abc traces processes by their name\n"},
 		{"vfs_read --comm a* --comm [", "ksnoop: --comm: the '[' has no closing ']'\n"},
 		{"record", "ksnoop: record needs a function, as in ksnoop record -w FILE vfs_read (ksnoop help record explains more)\n"},
+		{"help -- trace list", "ksnoop: help explains one command, or the language, and there are 2 words: as in ksnoop help trace\n"},
+		{"help -- trcae", "ksnoop: there is no command trcae: did you mean 'ksnoop help trace'?\n"},
 		{"help trace list", "ksnoop: help explains one command, or the language, and there are 2 words: as in ksnoop help trace\n"},
 		{"check --btf= vfs_read", "ksnoop: --btf has no value: ksnoop check --help explains it\n"},
 		{"vfs_read -n 0", "ksnoop: --events is \"0\": it must be a number from 1 to 4611686018427387904\n"},

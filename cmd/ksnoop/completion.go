@@ -67,16 +67,17 @@ func completeCommand(e *environment) *cli.Command {
 
 // completeOptions returns a description of each option.
 func completeOptions(flags []cli.Flag) (all []complete.Option) {
-	for _, f := range flags {
-		o := complete.Option{
-			Option: getopt.Option{Name: f.Names()[0], TakesValue: takesValue(f)},
-			Usage:  f.(cli.DocGenerationFlag).GetUsage(),
+	for i, o := range optionObjects(flags) {
+		f := flags[i]
+		option := complete.Option{
+			Option: getopt.Option{Name: o.Name, TakesValue: takesValue(f)},
+			Short:  o.Short, Usage: o.Usage, Value: o.Value,
 			Hidden: !f.(cli.VisibleFlag).IsVisible(),
 		}
-		if names := f.Names(); len(names) > 1 {
-			o.Short = names[1]
+		if f, ok := f.(valued); ok {
+			option.Choices = f.value.choices
 		}
-		all = append(all, o)
+		all = append(all, option)
 	}
 	return all
 }

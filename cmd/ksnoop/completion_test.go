@@ -22,6 +22,7 @@ var typedLines = []struct {
 	{keys: "ksnoop compile --btf btf 'vfs_read(fi\t->fl\t,re\t)'\n", want: "<compile><--btf><btf><vfs_read(file->flags,return)>"},
 	{keys: "ksnoop compile --btf btf 'vfs_read(count, fi\t->po\t > 3)'\n", want: "<compile><--btf><btf><vfs_read(count, file->pos > 3)>"},
 	{keys: "ksnoop compile --btf btf \"vfs_o\t(pa\t:str\t)\"\n", want: "<compile><--btf><btf><vfs_open(path:string)>"},
+	{keys: "ksnoop compile --btf btf \"vfs_read(\\$comm, fi\t->fl\t)\"\n", want: "<compile><--btf><btf><vfs_read($comm, file->flags)>"},
 	{keys: "ksnoop compile --btf btf vfs_re\t x\n", want: "<compile><--btf><btf><vfs_read><x>"},
 	{keys: "ksnoop compile --btf btf tp:ti\t x\n", want: "<compile><--btf><btf><tp:tick><x>"},
 	{keys: "ksnoop compile --btf btf vfs_read\\(file-\\>fl\t\\)\n", want: "<compile><--btf><btf><vfs_read(file->flags)>"},
@@ -29,6 +30,7 @@ var typedLines = []struct {
 	{keys: "ksnoop list --kernel-f\t6.1\n", want: "<list><--kernel-features><6.1>"},
 	{keys: "ksnoop doc\t--se\tx\n", want: "<doctor><--self-test><x>"},
 	{keys: "ksnoop compile --attach=kprobe.m\tx\n", want: "<compile><--attach=kprobe.multi><x>"},
+	{keys: "ksnoop compile --btf=b\tx\n", want: "<compile><--btf=btf><x>"},
 	{keys: "ksnoop compile --btf b\tx\n", want: "<compile><--btf><btf><x>"},
 	{keys: "ksnoop vfs_read -- mkfif\tx\n", want: "<vfs_read><--><mkfifo><x>"},
 }
@@ -136,6 +138,11 @@ func TestCompleteCommands(t *testing.T) {
 		"help sp":                  "words: spec",
 		"completion ":              "words: bash | zsh | fish",
 		"info --pi":                "words:",
+		"--errors ":                "words: text | json",
+		"list --errors=":           "words: --errors=text | --errors=json",
+		"--keys ":                  "words:",
+		"check --kernel-features ": "words: 5.10 | 6.1 | 6.12 | 6.18 | 7.2",
+		"test -o j":                "words: junit | json",
 	} {
 		require.Equal(t, want, completed(t, line), line)
 	}
@@ -150,6 +157,27 @@ func TestChoices(t *testing.T) {
 		for choice := range strings.SplitSeq(choices, " | ") {
 			status, _, stderr := ksnoop(t, types, line+"|--"+option+"="+choice)
 			require.Zero(t, status, stderr)
+		}
+	}
+}
+
+// TestOffers verifies that every option of every command accepts what completion offers
+// for its value.
+func TestOffers(t *testing.T) {
+	app := newApp(&environment{})
+	names := commandNames(app)
+	for _, name := range names {
+		for _, f := range append(app.Command(name).VisibleFlags(), app.VisibleFlags()...) {
+			if !takesValue(f) {
+				continue
+			}
+			line := name + " --" + f.Names()[0] + " "
+			kind, offers, _ := strings.Cut(completed(t, line), ":")
+			if v := f.(valued).value; kind == "words" && offers != "" && v.parse != nil {
+				for offer := range strings.SplitSeq(offers[1:], " | ") {
+					require.NoError(t, v.parse(offer), line+offer)
+				}
+			}
 		}
 	}
 }

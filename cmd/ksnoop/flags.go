@@ -14,6 +14,8 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -70,6 +72,7 @@ func (f valued) Apply(set *flag.FlagSet) error {
 type value struct {
 	parse   func(text string) error // nil accepts any
 	text    string                  // the last one, or the default
+	choices []string                // what completion offers
 	repeats bool                    // whether all count, and not the last alone
 	none    error                   // what to say if the value is missing, or nil for the usual sentence
 	wrong   error                   // what parse returned: package flag passes on its text alone
@@ -122,7 +125,7 @@ func choiceFlag[T ~string](names, usage string, to *T, choices []T) valued {
 	f := parsedFlag(names, listed(usage, texts), to, func(option, text string) (T, error) {
 		return T(text), checkChoice(option, text, texts)
 	})
-	f.value.text = texts[0]
+	f.value.text, f.value.choices = texts[0], texts
 	return f
 }
 
@@ -166,9 +169,11 @@ func textsFlag(names, usage string, to *[]string) valued {
 // choicesFlag returns an option that may be given several times, each time with one of
 // several values. %s in the usage stands for their list.
 func choicesFlag(names, usage string, to *[]string, choices []string) valued {
-	return repeatedFlag(names, listed(usage, choices), to, func(option, text string) (string, error) {
+	f := repeatedFlag(names, listed(usage, choices), to, func(option, text string) (string, error) {
 		return text, checkChoice(option, text, choices)
 	})
+	f.value.choices = choices
+	return f
 }
 
 // repeatedFlag returns an option that may be given several times, whose values are
@@ -247,12 +252,19 @@ func typesFlag(file *string) []cli.Flag {
 func programFlags(p *target.Programs, s *target.Specs, summary *bool) []cli.Flag {
 	return join(filterFlags(p, s), []cli.Flag{
 		onOffFlag("stack s", "trace a call chain: each function only inside those named before it", &p.Chain),
-		parsedFlag("attach", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)", &p.Attach, target.AttachKind),
+		attachFlag(&p.Attach),
 		pagesFlag("events", &p.Ring),
 		parsedFlag("rate", "show at most `N[/s]` events of each kind of each function in a second, and count the others", &p.Rate, target.ParseRate),
 		onOffFlag("summary", "count every call, and print the counts at the end", summary),
 		parsedFlag("max-bytes", "capture at most `N` bytes of a value (default: 4096)", &p.MaxBytes, number[int](target.MaxBytes)),
 	})
+}
+
+// attachFlag returns the option for the attach kind.
+func attachFlag(to *compiler.Kind) cli.Flag {
+	f := choiceFlag("attach", "attach by `KIND`: %s (default: the best for each function)", to, resolve.ForcedKinds())
+	f.value.text = ""
+	return f
 }
 
 // pagesFlag returns the option for the size of the ring buffer of events, or of evidence.
@@ -357,7 +369,7 @@ func valueFlags(o *btfdump.Options) []cli.Flag {
 // reportsFlag returns the option for where results go, and in which of several
 // formats, the default first.
 func reportsFlag(to *[]string, formats []string) []cli.Flag {
-	return []cli.Flag{
-		textsFlag("output o", "print results as `FORMAT[=FILE]`: "+exit.OrList(formats)+" (default: "+formats[0]+"); may be given several times, once without a file", to),
-	}
+	f := textsFlag("output o", listed("print results as `FORMAT[=FILE]`: %s (default: "+formats[0]+"); may be given several times, once without a file", formats), to)
+	f.value.choices = formats
+	return []cli.Flag{f}
 }

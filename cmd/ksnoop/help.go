@@ -81,9 +81,13 @@ func helpCommand() *cli.Command {
 		ArgsUsage: "[COMMAND|spec]",
 		Flags:     []cli.Flag{onOffFlag("json", "describe commands, options, exit statuses and the language for programs, as one JSON object", &asJSON)},
 		Action: func(c *cli.Context) error {
-			switch topic := c.Args().First(); {
-			case c.Args().Len() > 1:
-				return exit.Usagef("help explains one command, or the language, and there are %d words: as in ksnoop help %s", c.Args().Len(), topic)
+			topic, words := "", allWords(c)
+			if len(words) > 0 {
+				topic = words[0]
+			}
+			switch {
+			case len(words) > 1:
+				return exit.Usagef("help explains one command, or the language, and there are %d words: as in ksnoop help %s", len(words), topic)
 			case topic != "" && topic != "spec" && c.App.Command(topic) == nil:
 				return unknownTopic(c.App, topic)
 			case asJSON:

@@ -218,7 +218,13 @@ func TestTypeErrors(t *testing.T) {
 
 // TestListingJSON verifies that the JSON of info, list and compile matches the schemas.
 func TestListingJSON(t *testing.T) {
-	types := fixture.Write(t, infoTypes()...)
+	meta := &btf.Struct{Name: "bpf_iter_meta", Size: 8, Members: []btf.Member{{Name: "seq", Type: &btf.Pointer{Target: &btf.Struct{Name: "seq_file", Size: 8}}}}}
+	thing := &btf.Struct{Name: "thing", Size: 4, Members: []btf.Member{{Name: "id", Type: &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}}}}
+	iterator := &btf.Func{Name: "bpf_iter_thing", Linkage: btf.GlobalFunc, Type: &btf.FuncProto{
+		Return: &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed},
+		Params: []btf.FuncParam{{Name: "meta", Type: &btf.Pointer{Target: meta}}, {Name: "thing", Type: &btf.Pointer{Target: thing}}},
+	}}
+	types := fixture.Write(t, append(infoTypes(), iterator)...)
 	for _, tc := range []struct{ schema, line, want string }{
 		{"info", "info|struct packet", `"holes":[{"offset":16,"bit":1,"bits":1},{"offset":16,"bit":5,"bits":27}],"padding":7}`},
 		{"info", "info|struct packet", `{"name":"small","type":"int","offset":16,"size":4,"bit":2,"bits":3}`},
@@ -232,6 +238,7 @@ func TestListingJSON(t *testing.T) {
 		{"info", "list|vfs_*", `"name":"vfs_broken","prototype":"void vfs_broken(struct secret x)","args":[{"name":"x","type":"struct secret"}],"reason":"vfs_broken has a signature`},
 		{"info", "list|vfs_*|tp:*|--takes|int", `"name":"tick"`},
 		{"compile", "compile|vfs_read(count > 3)", `"functions":[{"func":"vfs_read","attach":"kprobe.multi","reason":"`},
+		{"compile", "compile|iter:thing(thing->id)", `"kind":"row"`},
 		{"compile", "compile|vfs_read", `"kind":"return","size":`},
 		{"compile", "compile|-s|vfs_read|vfs_open|tp:tick", `{"offset":0,`},
 	} {

@@ -73,7 +73,7 @@ ksnoop: ')' is missing
 `,
 		"-f empty":             "ksnoop: there is nothing in empty: each line is empty, a comment or removed\n",
 		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or removed\n",
-		"-f probes":            "ksnoop: probes is a probe file, not a file of specs: write ksnoop test probes\n",
+		"-f probes":            "ksnoop: probes is a probe file, not a file of specs: write ksnoop test probes or ksnoop check probes\n",
 		"-f none":              "ksnoop: read specs: open none: no such file or directory\n",
 		"-f .":                 "ksnoop: read specs: read .: is a directory\n",
 		"-f":                   "ksnoop: --file names no file: as in ksnoop -f probes.txt\n",

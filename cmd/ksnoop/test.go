@@ -5,7 +5,6 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/verdict"
 )
 
@@ -62,7 +61,7 @@ func verdictFlags(o *verdict.Options) []cli.Flag {
 // evidenceFlags returns the options for gathering the evidence.
 func evidenceFlags(o *verdict.Options) []cli.Flag {
 	return append([]cli.Flag{
-		parsedFlag("attach", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best for each function)", &o.Attach, target.AttachKind),
+		attachFlag(&o.Attach),
 		pagesFlag("evidence", &o.Ring),
 		keysFlag(&o.Keys),
 	}, verboseFlag(&o.Verbose)...)

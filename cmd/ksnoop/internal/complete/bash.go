@@ -38,6 +38,7 @@ func (c *Completer) completeBash(breaks, line string) answer {
 type shellWord struct {
 	raw, text string
 	quote     byte  // the open quote, or 0
+	opened    int   // index in raw behind it
 	places    []int // index in text of each byte of raw
 	plain     []bool
 }
@@ -60,7 +61,7 @@ func splitShell(line string) []*shellWord {
 			w = nil
 			continue
 		}
-		escaped := c == '\\' && w.quote != '\'' && i+1 < len(line)
+		escaped := c == '\\' && w.quote != '\'' && i+1 < len(line) && (w.quote == 0 || strings.IndexByte(specialInQuotes, line[i+1]) >= 0)
 		w.see(c, escaped)
 		if escaped {
 			i++
@@ -81,6 +82,7 @@ func (w *shellWord) see(c byte, escapes bool) {
 	case w.quote == 0 && (c == '\'' || c == '"'):
 		w.quote = c
 		w.note(c, false)
+		w.opened = len(w.raw)
 	case w.quote != 0 && c == w.quote:
 		w.quote = 0
 		w.note(c, false)
@@ -123,39 +125,46 @@ func common(all []*candidate) string {
 // special are the characters with a meaning to a shell.
 const special = " \t|&;()<>*?[]!{}$\"'`\\#~"
 
+// specialInQuotes are those with a meaning in double quotes.
+const specialInQuotes = "$`\"\\"
+
 // replacement returns the text by which bash must replace the piece of the word that
 // it completes, or false if that is impossible.
 func (w *shellWord) replacement(text, breaks string) (string, bool) {
-	if w.quote != 0 {
-		from := strings.LastIndexByte(w.raw, w.quote) + 1
-		if from > len(w.places) || !strings.HasPrefix(text, w.text) {
-			return "", false
-		}
-		at := len(w.text)
-		if from < len(w.places) {
-			at = w.places[from]
-		}
-		return text[at:], true
-	}
-	from := 0
-	for i := range w.raw {
-		if w.plain[i] && strings.IndexByte(breaks, w.raw[i]) >= 0 {
-			from = i + 1
-		}
-	}
+	from := w.from(breaks)
 	at := len(w.text)
 	if from < len(w.places) {
 		at = w.places[from]
 	}
-	rest := text[at:]
-	if from == 0 && w.bare() && strings.ContainsAny(rest, special) {
+	switch rest := text[at:]; {
+	case !strings.HasPrefix(text, w.text):
+		return "", false
+	case w.quote == '\'':
+		return rest, !strings.Contains(rest, "'")
+	case w.quote != 0:
+		return escapeShell(rest, specialInQuotes), true
+	case from == 0 && w.bare() && strings.ContainsAny(rest, special):
 		return "'" + rest, true // quoted from here on
+	default:
+		return escapeShell(rest, special), true
 	}
-	return escapeShell(rest), true
+}
+
+// from returns the index in raw of the piece of the word that bash replaces.
+func (w *shellWord) from(breaks string) (at int) {
+	if w.quote != 0 {
+		return w.opened
+	}
+	for i := range len(w.raw) {
+		if w.plain[i] && strings.IndexByte(breaks, w.raw[i]) >= 0 {
+			at = i + 1
+		}
+	}
+	return at
 }
 
 // escapeShell puts a backslash before each special character.
-func escapeShell(text string) string {
+func escapeShell(text, special string) string {
 	var out []byte
 	for i := range len(text) {
 		if strings.IndexByte(special, text[i]) >= 0 {

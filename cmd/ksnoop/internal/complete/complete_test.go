@@ -94,16 +94,23 @@ func madeSystem(t testing.TB, more ...btf.Type) *made {
 // testCompleter returns a completer for command lines like those of ksnoop.
 func testCompleter(system systemSource) *Completer {
 	option := func(name, short, usage string) Option {
-		return Option{Option: getopt.Option{Name: name, TakesValue: strings.Contains(usage, "`")}, Short: short, Usage: usage}
+		o := Option{Option: getopt.Option{Name: name, TakesValue: strings.Contains(usage, "`")}, Short: short, Usage: usage}
+		if o.TakesValue {
+			o.Value = strings.Split(usage, "`")[1]
+		}
+		if _, list, ok := strings.Cut(usage, "`: "); ok {
+			o.Choices = strings.Fields(strings.NewReplacer(",", "", " or", "").Replace(list))
+		}
+		return o
 	}
-	btf, attach := option("btf", "", "types in `FILE`"), option("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session (default: the best)")
-	features := option("kernel-features", "", "assume `VERSION`: 5.10, 6.1, 6.12, 6.18 or 7.2 (default: the newest)")
+	btf, attach := option("btf", "", "types in `FILE`"), option("attach", "", "attach by `KIND`: fentry, kprobe, kprobe.multi or kprobe.session")
+	features := option("kernel-features", "", "assume `VERSION`: 5.10, 6.1, 6.12, 6.18 or 7.2")
 	format := option("output", "o", "print `FORMAT`: text or json")
 	return &Completer{types: "btf", system: system, commands: []*Command{
 		{Name: "trace", Operands: "SPEC... [-- COMMAND]", Options: []Option{
 			option("output", "o", "print events as `FORMAT`: text, compact or json"), attach, option("file", "f", "read `FILE`"), option("pid", "p", "only `PID`"),
 			option("comm", "", "only `GLOB`"), option("uid", "", "only `USER`"), option("cgroup", "", "only `DIRECTORY`"), option("for", "", "for `DURATION`"),
-			option("time", "", "as `CLOCK`: mono, wall or delta (default: mono)"), option("color", "", "`WHEN`: auto, always or never (auto: at a terminal)"),
+			option("time", "", "as `CLOCK`: mono, wall or delta"), option("color", "", "`WHEN`: auto, always or never"),
 		}},
 		{Name: "follow", Operands: "SPEC [-- COMMAND]", Options: []Option{option("in", "", "only `FUNCTION`, a glob")}},
 		{Name: "info", Operands: "FUNCTION|TYPE...", Options: []Option{btf}},
@@ -347,6 +354,8 @@ func TestCompleteBash(t *testing.T) {
 		{"ksnoop 'vfs_read(fi", "vfs_read(file vfs_read(file-> vfs_read(file, vfs_read(file)"},
 		{"ksnoop 'vfs_read(count, fi", "vfs_read(count, file vfs_read(count, file-> vfs_read(count, file, vfs_read(count, file)"},
 		{`ksnoop "vfs_read(fi`, "vfs_read(file vfs_read(file-> vfs_read(file, vfs_read(file)"},
+		{`ksnoop "vfs_read(\$comm, fi`, `vfs_read(\$comm, file vfs_read(\$comm, file-> vfs_read(\$comm, file, vfs_read(\$comm, file)`},
+		{`ksnoop "vfs_read(\$comm == \"é\", fi`, `vfs_read(\$comm == \"é\", file vfs_read(\$comm == \"é\", file-> vfs_read(\$comm == \"é\", file, vfs_read(\$comm == \"é\", file)`},
 		{"ksnoop vfs_read'(fi", "(file (file-> (file, (file)"},
 		{`ksnoop vfs_read\(file-\>f_fl`, `vfs_read\(file-\>f_flags vfs_read\(file-\>f_flags, vfs_read\(file-\>f_flags\)`},
 		{"ksnoop tp:ti", "tick"},
@@ -367,6 +376,16 @@ func TestCompleteBash(t *testing.T) {
 	}
 }
 
+// TestCommOf covers names in /proc that are not what $comm is.
+func TestCommOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"kworker/0:1H-kblockd": "kworker/0:1H", "kworker/u8:2+events_unbound": "kworker/u8:2", "kworker/R-mm_percpu_wq": "kworker/R-mm_pe",
+		"irq/24-pciehp_long": "irq/24-pciehp_l", "my-thread": "my-thread",
+	} {
+		require.Equal(t, want, commOf(name))
+	}
+}
+
 // TestCommon verifies that candidates have whole characters in common.
 func TestCommon(t *testing.T) {
 	for want, texts := range map[string][]string{"zq": {"zq日", "zq时"}, "": {"日", "时"}, "zq日": {"zq日本", "zq日"}} {
@@ -378,12 +397,13 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// FuzzCompleteBash verifies that any line is split into words without loss, and that its
-// last word is completed, or not.
+// FuzzCompleteBash verifies that any line is split into words without loss, and that a
+// candidate, in its place in the line, is read by the shell as the word that begins with
+// what was typed.
 func FuzzCompleteBash(f *testing.F) {
 	const breaks = " \t\n\"'><=;|&(:@"
 	system := madeSystem(f)
-	for _, line := range []string{`ksnoop vfs_read\(\$comm==\"é\",fi`, "ksnoop 'vfs_read(\xc3", `ksnoop "vfs_r\`, "ksnoop \xffvfs", "ksnoop --attach=kpr"} {
+	for _, line := range []string{`ksnoop vfs_read\(\$comm==\"é\",fi`, "ksnoop 'vfs_read(\xc3", `ksnoop "vfs_r\`, `ksnoop "vfs_read(\$comm, \`, `ksnoop vfs_read'('"fi`, `ksnoop "vfs_read(\$comm == \"a\", fi`, "ksnoop \xffvfs", "ksnoop --attach=kpr"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -393,7 +413,12 @@ func FuzzCompleteBash(f *testing.F) {
 			require.Len(t, w.places, len(w.raw))
 			require.Contains(t, line, w.raw)
 		}
-		testCompleter(system).completeBash(breaks, line)
+		for _, c := range testCompleter(system).completeBash(breaks, line).candidates {
+			typed := words[len(words)-1]
+			whole := splitShell("ksnoop " + typed.raw[:typed.from(breaks)] + c.text)
+			require.Len(t, whole, 2)
+			require.True(t, strings.HasPrefix(whole[1].text, typed.text), "%q", c.text)
+		}
 	})
 }
 

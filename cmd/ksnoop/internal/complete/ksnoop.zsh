@@ -10,6 +10,7 @@ _ksnoop() {
 		texts+=("${line%%$'\t'*}")
 		notes+=("${line/$'\t'/  }")
 	done
+	[[ $kind == (files|directories) ]] && compset -P 1 '--*='
 	case $kind in
 	files)
 		_files

@@ -3,7 +3,6 @@ package complete
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 )
@@ -27,6 +26,8 @@ type Command struct {
 type Option struct {
 	getopt.Option
 	Short, Usage string
+	Value        string   // the name of its value in the help
+	Choices      []string // the values that it takes, if these are few
 	Hidden       bool
 }
 
@@ -71,33 +72,33 @@ func (c *Completer) split(words []string) *getopt.Line {
 func (c *Completer) optionNames(operands []string) (all []*candidate) {
 	for _, o := range append(slices.Clone(c.command(operands).Options), c.options...) {
 		if !o.Hidden {
-			all = append(all, &candidate{text: "--" + o.Name, note: strings.ReplaceAll(o.Usage, "`", "")})
+			all = append(all, &candidate{text: "--" + o.Name, note: o.Usage})
 		}
 	}
 	slices.SortFunc(all, func(a, b *candidate) int { return cmp.Compare(a.text, b.text) })
 	return all
 }
 
-// option returns the usage of an option of the command or, without one, of any
-// command.
-func (c *Completer) option(operands []string, name string) (usage string, ok bool) {
-	for _, s := range append([]*Command{c.command(operands)}, c.commands...) {
-		if i := slices.IndexFunc(s.Options, func(o Option) bool { return o.Name == name }); i >= 0 {
-			return s.Options[i].Usage, true
+// option returns an option of the command, of all commands or else of any, or one
+// without a name.
+func (c *Completer) option(operands []string, name string) Option {
+	all := append(slices.Clone(c.command(operands).Options), c.options...)
+	for _, s := range c.commands {
+		all = append(all, s.Options...)
+	}
+	for _, o := range all {
+		if o.Name == name {
+			return o
 		}
 	}
-	return "", false
+	return Option{}
 }
 
-// value completes the value of an option, as its help describes it.
+// value completes the value of an option.
 func (c *Completer) value(line *getopt.Line, name, before, word string) answer {
-	usage, ok := c.option(line.Operands, name)
-	if !ok {
-		return answer{kind: wholeWords}
-	}
-	placeholder, choices := choicesOf(usage)
+	o := c.option(line.Operands, name)
 	a := answer{kind: wholeWords}
-	switch placeholder {
+	switch o.Value {
 	case "FILE":
 		return answer{kind: files}
 	case "DIRECTORY":
@@ -117,7 +118,7 @@ func (c *Completer) value(line *getopt.Line, name, before, word string) answer {
 		}
 		return parts(before+word, found)
 	default:
-		a.candidates = candidatesOf(choices)
+		a.candidates = candidatesOf(o.Choices)
 	}
 	a.candidates = beginning(word, a.candidates)
 	for _, found := range a.candidates {
@@ -134,22 +135,4 @@ func (c *Completer) argumentType(line *getopt.Line, before, word string) answer 
 		f.more = []string{" *"}
 	}
 	return parts(before+word, found)
-}
-
-// choicesOf returns the name of an option's value in the help, and the values that
-// the help lists: "print `FORMAT`: text, or json for one object (...)".
-func choicesOf(usage string) (placeholder string, choices []string) {
-	_, rest, _ := strings.Cut(usage, "`")
-	placeholder, rest, _ = strings.Cut(rest, "`")
-	_, list, ok := strings.Cut(rest, ": ")
-	if !ok {
-		return placeholder, nil
-	}
-	list, _, _ = strings.Cut(list, " (")
-	for _, part := range strings.FieldsFunc(strings.ReplaceAll(list, " or ", ","), func(r rune) bool { return r == ',' }) {
-		if words := strings.Fields(part); len(words) > 0 {
-			choices = append(choices, words[0])
-		}
-	}
-	return placeholder, choices
 }

@@ -90,10 +90,19 @@ func threadName(pid string) string {
 
 func (r running) threadNames() (all []*candidate) {
 	for _, p := range r.processes() {
-		all = append(all, &candidate{text: p.note})
+		all = append(all, &candidate{text: commOf(p.note)})
 	}
 	slices.SortFunc(all, func(a, b *candidate) int { return cmp.Compare(a.text, b.text) })
 	return slices.CompactFunc(all, func(a, b *candidate) bool { return a.text == b.text })
+}
+
+// commOf returns what $comm is of a thread with this name in /proc, which adds to a
+// worker's name what it does, and has names of kernel threads longer than 15 bytes.
+func commOf(name string) string {
+	if at := strings.IndexAny(name, "-+"); at > len("kworker/R") && strings.HasPrefix(name, "kworker/") {
+		name = name[:at]
+	}
+	return name[:min(len(name), 15)]
 }
 
 func (running) users() (all []*candidate) {

@@ -63,18 +63,6 @@ func (s *Specs) parse(text string) (*spec.Trace, error) {
 	return t, err
 }
 
-// AttachKind returns the attach kind with a name that the user may ask for.
-func AttachKind(option, name string) (compiler.Kind, error) {
-	if slices.Contains(resolve.ForcedKinds(), compiler.Kind(name)) {
-		return compiler.Kind(name), nil
-	}
-	var kinds []string
-	for _, k := range resolve.ForcedKinds() {
-		kinds = append(kinds, string(k))
-	}
-	return "", exit.UnknownName("--"+option, name, kinds)
-}
-
 // Bound is a set of specs bound to a kernel.
 type Bound struct {
 	Plan   *compiler.Plan
@@ -203,7 +191,7 @@ func (s *Specs) ParseFiles() (traces []*spec.Trace, err error) {
 			name, stdin = "standard input", nil
 		}
 		if strings.HasPrefix(text, "ksnoop-probes ") {
-			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s", name, name)
+			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s or ksnoop check %[1]s", name, name)
 		}
 		traces, err = kprobe.ParseFile(name, text, traces...)
 		errs = append(errs, err)
