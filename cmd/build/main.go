@@ -15,6 +15,7 @@ import (
 var cold = []string{
 	"fmt", "errors", "regexp/...", "encoding/json", "text/...", "compress/...", "internal/zstd", "github.com/urfave/cli/v2",
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/suite/...", "github.com/ksnoop/ksnoop/compiler/spec/kprobe",
+	"github.com/ksnoop/ksnoop/runtime/cgroup", "github.com/ksnoop/ksnoop/runtime/known", "github.com/ksnoop/ksnoop/runtime/clock",
 }
 
 func main() {
