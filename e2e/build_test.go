@@ -27,9 +27,8 @@ var (
 	builtKsnoop   = eachArch(buildKsnoop)
 	builtCommands = eachArch(func(a vm.Arch) (string, error) { return build(a, "commands", "build", nil, "./commands") })
 	builtGotest   = eachArch(func(a vm.Arch) (string, error) { return build(a, "gotest", "build", nil, "./gotest") })
-	builtTest     = eachArch(func(a vm.Arch) (string, error) {
-		return build(a, "e2e.test", "test", []string{"-c", "-vet=off"}, ".")
-	})
+	builtTest     = eachArch(func(a vm.Arch) (string, error) { return buildTest(a, "e2e.test", ".") })
+	builtExamples = eachArch(func(a vm.Arch) (string, error) { return buildTest(a, "runtime.test", "../runtime") })
 )
 
 // A program returns the path of a program built for an architecture.
@@ -83,6 +82,11 @@ func build(a vm.Arch, name, verb string, flags []string, source string) (string,
 		return "", fmt.Errorf("%s: %w: %s", cmd, err, out)
 	}
 	return file, nil
+}
+
+// buildTest builds the test binary of a package, and returns its path.
+func buildTest(a vm.Arch, name, source string) (string, error) {
+	return build(a, name, "test", []string{"-c", "-vet=off"}, source)
 }
 
 // buildFor returns the environment of go commands that build static programs, with the

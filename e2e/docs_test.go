@@ -25,7 +25,10 @@ func TestDocs(t *testing.T) {
 	requireMachine(t, vm.AMD64)
 	busybox, err := fetchBusybox()
 	require.NoError(t, err)
-	files := []vm.File{{Path: "busybox/busybox", Source: busybox}, {Path: guestReadme[1:], Source: "../README.md"}}
+	files := []vm.File{
+		{Path: "busybox/busybox", Source: busybox}, {Path: guestReadme[1:], Source: "../README.md"},
+		{Path: guestExamples[1:], Source: built(t, builtExamples, vm.AMD64)},
+	}
 	pages, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
 	for _, page := range pages {
@@ -40,6 +43,10 @@ const guestPages = "/docs"
 
 // guestReadme is the README in the guest.
 const guestReadme = "/README.md"
+
+// guestExamples is the test binary of package runtime in the guest. The examples of
+// library.md are in its source.
+const guestExamples = "/bin/runtime.test"
 
 // TestGuestDocs runs in the machine that TestDocs boots.
 func TestGuestDocs(t *testing.T) {
@@ -56,6 +63,21 @@ func TestGuestDocs(t *testing.T) {
 				followPage(t, "/busybox/sh", t.TempDir(), steps)
 			})
 		}
+	}
+	t.Run("library.md", runExamples)
+}
+
+// runExamples runs the examples of library.md by the test that checks what they print.
+// That test skips what the kernel does not allow: here it must not.
+func runExamples(t *testing.T) {
+	logCPU(t)
+	require.NoError(t, os.MkdirAll("/etc", 0o755))
+	require.NoError(t, os.WriteFile("/etc/hostname", []byte("guest\n"), 0o644))
+	out, err := exec.CommandContext(t.Context(), guestExamples, "-test.v", "-test.run=^TestExamples$").CombinedOutput()
+	t.Logf("%s", out)
+	require.NoError(t, err)
+	for _, name := range []string{"Trace", "Options"} {
+		require.Contains(t, string(out), "--- PASS: TestExamples/"+name)
 	}
 }
 

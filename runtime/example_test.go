@@ -25,7 +25,7 @@ import (
 func ExampleTrace() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	specs := []string{"vfs_read(file->f_path.dentry->d_name.name, count > 65536, return)"}
+	specs := []string{"vfs_read(file->f_path.dentry->d_name.name:string, count > 65536, return)"}
 	result, err := ksnoop.Trace(ctx, specs, ksnoop.Options{}, func(ev *ksnoop.Event) error {
 		name, count, read := &ev.Values[0], &ev.Values[1], &ev.Values[2]
 		fmt.Printf("%s[%d] reads %d of %d bytes of %s\n", ev.Comm, ev.PID, read.Int64(), count.Uint64(), name.Data)
@@ -55,7 +55,7 @@ func ExampleOptions() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, err := ksnoop.Trace(ctx, []string{"vfs_open(*path, file)"}, options, func(ev *ksnoop.Event) error {
+	_, err := ksnoop.Trace(ctx, []string{"vfs_open(path->dentry->d_name.name:string, file)"}, options, func(ev *ksnoop.Event) error {
 		if err := out.Event(ev); err != nil {
 			return err
 		}
