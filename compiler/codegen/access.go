@@ -322,10 +322,9 @@ func (p *program) clock(dst asm.Register) {
 // some values: what is tested, shown and counted of a call is the same duration, and the
 // time of its event is the end of it.
 func (p *program) readClock(values ...*compiler.Value) {
-	if p.timed || !slices.ContainsFunc(values, isDuration) {
-		return
+	if slices.ContainsFunc(values, isDuration) {
+		p.keepTime()
 	}
-	p.keepTime()
 }
 
 // readClockFor reads the time for a condition and all that follows, if it is about
@@ -336,8 +335,11 @@ func (p *program) readClockFor(c compiler.Cond) {
 	}
 }
 
-// keepTime reads the time for all that follows.
+// keepTime reads the time for all that follows, unless that has been done.
 func (p *program) keepTime() {
+	if p.timed {
+		return
+	}
 	p.step("the time")
 	p.clock(asm.R0)
 	p.emit(asm.StoreMem(asm.RFP, spNow, asm.R0, asm.DWord))

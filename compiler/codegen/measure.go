@@ -33,6 +33,9 @@ func (p *program) reportOrMeasure(items []*compiler.Value) {
 // measure counts a matching call and updates what the probe measures.
 func (p *program) measure() {
 	done := p.prefix + "measured"
+	if p.probe.Measure == compiler.Durations {
+		p.keepTime() // the first call takes no longer than others, and its time is its end
+	}
 	p.step("count it as %s", compiler.CounterMatched)
 	p.counters(done)
 	p.add(compiler.CounterMatched.Offset())

@@ -183,7 +183,6 @@ func TestMeasureDurations(t *testing.T) {
 	for _, s := range []string{"read", "read(count)", "read(count == 5)", "read(return < 9)", "read(count == 5, return < 9)", "p read", "r read", "read(buf->len == 105)"} {
 		backEnds(t, func(t *testing.T, f compiler.Features) {
 			r := newMeasured(t, f, compiler.Durations, s)
-			r.tick = 0 // the first call has a time of its own, which is read before its duration
 			buf, _ := bufAndDev(r.machine)
 			for _, d := range []uint64{100, 0, 7, 40} {
 				leave := r.enter(call{args: []uint64{buf, 0, 5, 0}, result: []uint64{1}})
@@ -382,7 +381,6 @@ func TestMeasuresMixed(t *testing.T) {
 		unit, err := generate(plan.Probes, compiler.Options{RingBytes: 4096})
 		require.NoError(t, err)
 		r := withMachine(t, unit, compiler.AMD64)
-		r.tick = 0 // see TestMeasureDurations
 		for _, count := range []uint64{5, 7} {
 			leave := r.enter(call{fn: "read", args: []uint64{0, 0, count, 0}, result: []uint64{9}})
 			r.time += 50

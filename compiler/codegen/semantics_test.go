@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -236,9 +235,6 @@ func (x *experiment) on(t testing.TB, unit *generator, arch *compiler.Arch) *tri
 	}
 	if x.measure == compiler.Tables { // strings of keys have room in any case
 		tr.ref.max = max(tr.ref.max, compiler.MostKeyPart)
-	}
-	if x.measure == compiler.Durations && !strings.Contains(x.trace.String(), "$duration") {
-		tr.tick = 0 // the first call has a time of its own, which is read before its duration
 	}
 	tr.put(heapStart, x.k.mem.bytes)
 	tr.put(userStart, x.k.mem.user)
