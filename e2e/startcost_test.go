@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,11 +172,20 @@ func (k *kernel) logPhases(t *testing.T, specs []string) {
 	phase("close")
 }
 
+// testIdle takes the median of three times: in about one of thirty, a look takes up to
+// fifty wake-ups more. Go's monitor wakes up when the timer is due, and then every 20
+// microseconds until a thread has taken it; threads wait in whole milliseconds, so that may
+// be a millisecond later.
 func testIdle(t *testing.T) {
-	s := ours(&rejectedCases[0]).start(t)
-	woken, worked := s.idle(t)
-	t.Logf("idle: woken %.0f times in %v, %.0f instructions", woken, idleTime, worked)
-	if woken > mostWakeups || worked > mostWork {
+	var wakes, work []float64
+	for range 3 {
+		s := ours(&rejectedCases[0]).start(t)
+		woken, worked := s.idle(t)
+		t.Logf("idle: woken %.0f times in %v, %.0f instructions", woken, idleTime, worked)
+		wakes, work = append(wakes, woken), append(work, worked)
+	}
+	slices.Sort(wakes)
+	if wakes[1] > mostWakeups || slices.Max(work) > mostWork {
 		t.Errorf("idle: more than %d times, or more than %.0f instructions", mostWakeups, mostWork)
 	}
 }
