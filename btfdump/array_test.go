@@ -8,23 +8,23 @@ import (
 
 func TestArrays(t *testing.T) {
 	e := &btf.Enum{Name: "e", Size: 2, Values: []btf.EnumValue{{Name: "A", Value: 1}}}
-	nested := record("n", 8, member("p", 0, tPoint))
+	nested := structure("n", 8, member("p", 0, tPoint))
 	run(t, compact, []textTest{
 		{"full", array(tInt, 3), le(int32(1), int32(-2), int32(3)), "(int[3])[1,-2,3,]"},
 		{"trailing zeros", array(tInt, 3), le(int32(1), int32(0), int32(0)), "(int[3])[1,]"},
 		{"gaps", array(tShort, 8), le(int16(0), int16(0), int16(5), int16(6), int16(0), int16(7), int16(0), int16(0)), "(short[8])[[2] = 5,6,[5] = 7,]"},
 		{"zero", array(tInt, 3), zeros(12), "(int[3])[]"},
-		{"zero member", record("s", 12, member("a", 0, array(tInt, 3))), zeros(12), "(struct s){}"},
+		{"zero member", structure("s", 12, member("a", 0, array(tInt, 3))), zeros(12), "(struct s){}"},
 		{"pointers", array(tVoidP, 3), le(uint64(0), uint64(0xff), uint64(0)), "(void *[3])[[1] = 0xff,]"},
 		{"enums", array(e, 3), le(int16(1), int16(0), int16(2)), "(enum e[3])[A,[2] = 2,]"},
 		{"two dimensions", array(array(tInt, 2), 3), le(int32(0), int32(0), int32(1), int32(2), int32(0), int32(3)), "(int[3][2])[[1] = [1,2,],[[1] = 3,],]"},
-		{"records keep names and lose casts", array(nested, 2), le(int32(0), int32(0), int32(0), int32(4)), "(struct n[2])[[1] = {.p = {.y = 4,},},]"},
+		{"structures keep names and lose casts", array(nested, 2), le(int32(0), int32(0), int32(0), int32(4)), "(struct n[2])[[1] = {.p = {.y = 4,},},]"},
 		{"padding only", array(tPadded, 2), cat("\x00\x01\x02\x03", zeros(4), "\x05\x00\x00\x00", zeros(4)), "(struct padded[2])[[1] = {.c = 5,},]"},
 		{"no elements", array(tInt, 0), nil, "(int[0])[]"},
 		{"qualifiers around", &btf.Const{Type: array(&btf.Volatile{Type: tInt}, 1)}, le(int32(1)), "(int[1])[1,]"},
 		{"mac", array(tU8, 6), []byte{0, 0x11, 0x22, 0x33, 0x44, 0xff}, "(unsigned char[6])[00 11 22 33 44 ff]"},
 		{"signed bytes", array(tS8, 2), []byte{0xff, 0}, "(signed char[2])[ff 00]"},
-		{"::1", record("in6_addr", 16, member("s6_addr", 0, array(tU8, 16))), cat(zeros(15), "\x01"), "(struct in6_addr){.s6_addr = (unsigned char[16])[00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01],}"},
+		{"::1", structure("in6_addr", 16, member("s6_addr", 0, array(tU8, 16))), cat(zeros(15), "\x01"), "(struct in6_addr){.s6_addr = (unsigned char[16])[00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 01],}"},
 		{"zero bytes alone", array(tU8, 2), zeros(2), "(unsigned char[2])[00 00]"},
 		{"rows of bytes", array(array(tU8, 2), 3), []byte{0, 0, 1, 2, 0, 0}, "(unsigned char[3][2])[[1] = [01 02],]"},
 	})
@@ -38,7 +38,7 @@ func TestCharArrays(t *testing.T) {
 		{"without NUL", array(tChar, 4), []byte("comm"), `(char[4])"comm"`},
 		{"escapes", array(tChar, 8), []byte("a\"\\\n\t\x00\x00\x00"), `(char[8])"a\"\\\n\t"`},
 		{"empty", array(tChar, 4), zeros(4), `(char[4])""`},
-		{"zero member", record("s", 4, member("c", 0, array(tChar, 4))), zeros(4), "(struct s){}"},
+		{"zero member", structure("s", 4, member("c", 0, array(tChar, 4))), zeros(4), "(struct s){}"},
 		{"what follows the NUL is not hidden", array(tChar, 8), []byte("lo\x00x\xff\x00\x00\x00"), `(char[8])"lo\000x\377"`},
 		{"abstract socket", array(tChar, 8), []byte("\x00/tmp/x\x00"), `(char[8])"\000/tmp/x"`},
 		{"no text", array(tChar, 6), []byte{0, 'a', 0xff, 0, '\'', 2}, `(char[6])[[1] = 'a',-1,[4] = '\'',2,]`},
@@ -60,7 +60,7 @@ func TestCharArrays(t *testing.T) {
 		{"on lines, cut", array(tChar, 4), []byte{0, 1, 'x'}, "(char[4])[\n\t[1] = 1,\n\t'x',\n\t/* 1 bytes cut */\n]"},
 	})
 	run(t, Options{EmitStrings: true, SkipNames: true, Compact: true, EmitZeroes: true}, []textTest{
-		{"zero string", record("s", 4, member("c", 0, array(tChar, 4))), zeros(4), `{"",}`},
+		{"zero string", structure("s", 4, member("c", 0, array(tChar, 4))), zeros(4), `{"",}`},
 		{"zero elements", array(tChar, 3), []byte{1, 0, 0}, "[1,0,0,]"},
 	})
 	run(t, Options{Compact: true, EmitZeroes: true}, []textTest{
@@ -70,21 +70,21 @@ func TestCharArrays(t *testing.T) {
 
 func TestFlexibleArrays(t *testing.T) {
 	flex := func(elem btf.Type) *btf.Struct {
-		return record("s", 4, member("n", 0, tInt), member("d", 4, array(elem, 0)))
+		return structure("s", 4, member("n", 0, tInt), member("d", 4, array(elem, 0)))
 	}
 	// The kernel's DECLARE_FLEX_ARRAY.
-	wrapped := record("w", 4, member("n", 0, tInt), member("", 4, &btf.Union{Members: []btf.Member{
-		member("", 0, record("", 0, member("__empty", 0, tEmpty), member("d", 0, array(tShort, 0)))),
+	wrapped := structure("w", 4, member("n", 0, tInt), member("", 4, &btf.Union{Members: []btf.Member{
+		member("", 0, structure("", 0, member("__empty", 0, tEmpty), member("d", 0, array(tShort, 0)))),
 	}}))
-	marker := record("m", 8, member("start", 0, array(tInt, 0)), member("a", 0, tInt), member("b", 4, tInt))
-	nested := record("o", 8, member("x", 0, tInt), member("s", 4, flex(tU8)))
-	tight := record("t", 8, member("n", 0, tInt), member("c", 4, tU8), member("d", 5, array(tU8, 0)))
+	marker := structure("m", 8, member("start", 0, array(tInt, 0)), member("a", 0, tInt), member("b", 4, tInt))
+	nested := structure("o", 8, member("x", 0, tInt), member("s", 4, flex(tU8)))
+	tight := structure("t", 8, member("n", 0, tInt), member("c", 4, tU8), member("d", 5, array(tU8, 0)))
 	run(t, compact, []textTest{
 		{"bytes", flex(tU8), cat(le(int32(3)), "\x01\x00\x03"), "(struct s){.n = (int)3,.d = (unsigned char[0])[01 00 03],}"},
 		{"string", flex(tChar), cat(le(int32(3)), "abc\x00"), `(struct s){.n = (int)3,.d = (char[0])"abc",}`},
 		{"ints, the last one incomplete", flex(tInt), le(int32(3), int32(0), int32(5), int16(1)), "(struct s){.n = (int)3,.d = (int[0])[[1] = 5,],}"},
-		{"records", flex(tPoint), le(int32(3), int32(1), int32(2)), "(struct s){.n = (int)3,.d = (struct point[0])[{.x = 1,.y = 2,},],}"},
-		{"empty records", flex(tEmpty), le(int32(3), int32(1)), "(struct s){.n = (int)3,}"},
+		{"structures", flex(tPoint), le(int32(3), int32(1), int32(2)), "(struct s){.n = (int)3,.d = (struct point[0])[{.x = 1,.y = 2,},],}"},
+		{"empty structures", flex(tEmpty), le(int32(3), int32(1)), "(struct s){.n = (int)3,}"},
 		{"zero tail", flex(tInt), le(int32(3), int32(0), int32(0)), "(struct s){.n = (int)3,}"},
 		{"no tail", flex(tInt), le(int32(3)), "(struct s){.n = (int)3,}"},
 		{"cut before the tail", flex(tInt), le(int16(3)), "(struct s){/* 2 bytes cut */}"},

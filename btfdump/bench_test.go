@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wide returns a record with 50 members of all kinds, and a value of it.
+// wide returns a structure with 50 members of all kinds, and a value of it.
 func wide() (*btf.Struct, []byte) {
-	s := record("wide", 50*8)
+	s := structure("wide", 50*8)
 	sorts := []btf.Type{tInt, tULong, ptr(tPoint), tPoint, array(tU8, 6), array(tChar, 8), tShort, array(tInt, 2), tBool, ptr(tFunc)}
 	for i := range uint32(50) {
 		s.Members = append(s.Members, member("member"+string('a'+rune(i%26)), 8*i, sorts[int(i)%len(sorts)]))

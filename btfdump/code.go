@@ -1,8 +1,8 @@
 package btfdump
 
-// The code is a flat slice of ops. The members of a record are consecutive in it.
-// The members of a record type that occurs more than once are in it only once,
-// since their offsets are relative to the enclosing record, and their names and
+// The code is a flat slice of ops. The members of a structure are consecutive in it.
+// The members of a structure type that occurs more than once are in it only once,
+// since their offsets are relative to the enclosing structure, and their names and
 // casts are the same everywhere. Printing a value needs no BTF, and nothing in an
 // op is specific to text except the form of its label.
 
@@ -10,30 +10,30 @@ package btfdump
 type kind uint8
 
 const (
-	kindInt     kind = iota // decimal, 1, 2, 4 or 8 bytes
-	kindWide                // hex, any other number of bytes
-	kindChar                // element of a char array: 'c' or a number
-	kindEnum                // enumerator or decimal
-	kindPointer             // 0x hex
-	kindFloat               // C's %f
-	kindRecord              // ops[first:first+n] are its members
-	kindSection             // ops[first:first+n] are its variables
-	kindArray               // n elements, each printed by ops[first]
-	kindChars               // the same, or a string
-	kindBytes               // n bytes in hex
-	kindBools               // n bytes as numbers
-	kindNothing             // only the label: a function in a section
+	kindInt       kind = iota // decimal, 1, 2, 4 or 8 bytes
+	kindWide                  // hex, any other number of bytes
+	kindChar                  // element of a char array: 'c' or a number
+	kindEnum                  // enumerator or decimal
+	kindPointer               // 0x hex
+	kindFloat                 // C's %f
+	kindStructure             // ops[first:first+n] are its members
+	kindSection               // ops[first:first+n] are its variables
+	kindArray                 // n elements, each printed by ops[first]
+	kindChars                 // the same, or a string
+	kindBytes                 // n bytes in hex
+	kindBools                 // n bytes as numbers
+	kindNothing               // only the label: a function in a section
 )
 
 // compound reports whether a value of this kind may be shown partly.
-func (k kind) compound() bool { return k >= kindRecord && k != kindNothing }
+func (k kind) compound() bool { return k >= kindStructure && k != kindNothing }
 
 // op prints one member, element or whole value.
 type op struct {
 	label string // ".name = (type)"; name and type are optional
 	enum  *enumeration
 
-	off  uint32 // bytes from the start of the enclosing record
+	off  uint32 // bytes from the start of the enclosing structure
 	size uint32 // bytes; 0 for a flexible array
 
 	first uint32

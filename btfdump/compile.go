@@ -11,9 +11,9 @@ import (
 
 const (
 	maxSize   = math.MaxInt32 // bytes of a value
-	maxNested = 64            // levels of records and arrays, by value
+	maxNested = 64            // levels of structures and arrays, by value
 	// maxValues bounds the size of the text, since BTF can describe the same
-	// byte many times. The largest kernel records have a few thousand values.
+	// byte many times. The largest kernel structures have a few thousand values.
 	maxValues = 1 << 20
 	// maxLabels bounds the total length of the casts in the code, in bytes. The
 	// casts of task_struct take 6 KB.
@@ -25,7 +25,7 @@ var (
 	errNested   = errors.New("nested too deep")
 	errTooLarge = errors.New("type too large")
 	errBitfield = errors.New("bitfield with an impossible type or width")
-	errOutside  = errors.New("lies outside the record")
+	errOutside  = errors.New("lies outside the structure")
 )
 
 // compiler turns a type into ops.
@@ -35,19 +35,19 @@ type compiler struct {
 	enums  map[*btf.Enum]*enumeration
 	casts  map[btf.Type]string
 	vars   []string // names of a section's entries
-	values int      // values in the code, with those of shared records counted each time
+	values int      // values in the code, with those of shared structures counted each time
 	labels int      // total length of the casts in bytes
 	nested int
 }
 
-// spanKey distinguishes the two forms of a record: an array without elements is
+// spanKey distinguishes the two forms of a structure: an array without elements is
 // flexible only at the end of the whole value.
 type spanKey struct {
 	t    btf.Type
 	tail bool
 }
 
-// span is the range of ops that are a record's members.
+// span is the range of ops that are a structure's members.
 type span struct {
 	first, n uint32
 	values   int
@@ -98,9 +98,9 @@ func (c *compiler) op(t btf.Type, tail bool) (op, error) {
 	case *btf.Enum:
 		return c.enumValue(v), nil
 	case *btf.Struct:
-		return c.record(v, v.Members, v.Size, tail)
+		return c.structure(v, v.Members, v.Size, tail)
 	case *btf.Union:
-		return c.record(v, v.Members, v.Size, tail)
+		return c.structure(v, v.Members, v.Size, tail)
 	case *btf.Array:
 		return c.array(v, tail)
 	}
@@ -145,7 +145,7 @@ func (c *compiler) reserve(n int) uint32 {
 }
 
 // enter and leave limit the nesting of values, which also stops the recursion in
-// records that contain themselves.
+// structures that contain themselves.
 func (c *compiler) enter() error {
 	if c.nested++; c.nested > maxNested {
 		return errNested

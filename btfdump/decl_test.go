@@ -18,7 +18,7 @@ func param(name string, t btf.Type) btf.FuncParam { return btf.FuncParam{Name: n
 func TestDecl(t *testing.T) {
 	constChar := ptr(&btf.Const{Type: tChar})
 	varargs := param("", tVoid)
-	net, skb := ptr(record("net", 8)), ptr(record("sk_buff", 8))
+	net, skb := ptr(structure("net", 8)), ptr(structure("sk_buff", 8))
 	handler := ptr(proto(tVoid, param("", tInt)))
 	fn := func(p *btf.FuncProto) *btf.Func { return &btf.Func{Name: "f", Type: p} }
 	endless := ptr(nil)
@@ -52,11 +52,11 @@ func TestDecl(t *testing.T) {
 		{array(handler, 3), "fns", "void (*fns[3])(int)"},
 		{ptr(array(handler, 3)), "p", "void (*(*p)[3])(int)"},
 		{ptr(proto(handler, param("sig", tInt))), "p", "void (* (*p)(int sig))(int)"},
-		{record("file", 8), "f", "struct file f"},
+		{structure("file", 8), "f", "struct file f"},
 		{&btf.Union{Name: "u"}, "f", "union u f"},
 		{&btf.Enum{Name: "e"}, "f", "enum e f"},
 		{&btf.Fwd{Name: "w", Kind: btf.FwdUnion}, "f", "union w f"},
-		{ptr(record("", 8)), "p", "struct {...} *p"},
+		{ptr(structure("", 8)), "p", "struct {...} *p"},
 		{&btf.Enum{}, "e", "enum {...} e"},
 		{&btf.Float{Name: "double", Size: 8}, "d", "double d"},
 		{&btf.Var{Name: "jiffies", Type: &btf.Volatile{Type: tULong}}, "", "static volatile unsigned long jiffies"},
@@ -90,7 +90,7 @@ func TestTypeName(t *testing.T) {
 		{tInt, "int"},
 		{tVoid, "void"},
 		{tSize, "size_t"},
-		{ptr(record("sk_buff", 8)), "struct sk_buff *"},
+		{ptr(structure("sk_buff", 8)), "struct sk_buff *"},
 		{ptr(ptr(tInt)), "int **"},
 		{&btf.Const{Type: ptr(&btf.Const{Type: ptr(&btf.Volatile{Type: tChar})})}, "char **"},
 		{ptr(&btf.TypeTag{Value: "rcu", Type: tInt}), "int *"},
@@ -106,7 +106,7 @@ func TestTypeName(t *testing.T) {
 		{ptr(proto(tVoidP)), "void * (*)(void)"},
 		{ptr(ptr(proto(tVoid))), "void (**)(void)"},
 		{array(ptr(proto(tVoid)), 2), "void (*[2])(void)"},
-		{record("", 8), "struct"},
+		{structure("", 8), "struct"},
 		{ptr(&btf.Union{}), "union *"},
 		{&btf.Enum{}, "enum"},
 		{&btf.Enum{Name: "e"}, "enum e"},

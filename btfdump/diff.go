@@ -11,9 +11,9 @@ import (
 // Change is a part of a value that differs between two states of it.
 type Change struct {
 	// Member is the place of the part, such as "__sk_common.skc_daddr" or
-	// "name[3]", or "" for the value itself. Members of anonymous records are those
-	// of the record around it. Bytes that belong to no member are "(padding at 12)", by
-	// their offset in the record that is named; they are compared only in a record
+	// "name[3]", or "" for the value itself. Members of anonymous structures are those
+	// of the structure around it. Bytes that belong to no member are "(padding at 12)", by
+	// their offset in the structure that is named; they are compared only in a structure
 	// without other differences.
 	Member string
 	// Type is the type of a number, a pointer, an enum or an array of characters, or
@@ -26,7 +26,7 @@ type Change struct {
 // may describe more of them than there are bytes.
 const mostChanges = 1 << 16
 
-// deepestChange bounds the nesting of records and arrays, for broken BTF.
+// deepestChange bounds the nesting of structures and arrays, for broken BTF.
 const deepestChange = 64
 
 // Changes returns the parts of a value of type t that differ. Of a union, all
@@ -53,7 +53,7 @@ func (d *differ) same(at, size int) bool {
 }
 
 // value compares the values at an offset. What has this name begins at named, which is
-// before the offset for an anonymous record.
+// before the offset for an anonymous structure.
 func (d *differ) value(t btf.Type, name string, named, at, depth int) {
 	size, err := btf.Sizeof(t)
 	d.budget--
@@ -62,9 +62,9 @@ func (d *differ) value(t btf.Type, name string, named, at, depth int) {
 	}
 	switch u := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:
-		d.record(u.Members, name, named, at, size, depth)
+		d.structure(u.Members, name, named, at, size, depth)
 	case *btf.Union:
-		d.record(u.Members, name, named, at, size, depth)
+		d.structure(u.Members, name, named, at, size, depth)
 	case *btf.Array:
 		d.array(t, u, name, at, depth)
 	default:
@@ -96,8 +96,8 @@ func (d *differ) array(t btf.Type, a *btf.Array, name string, at, depth int) {
 	}
 }
 
-// record compares the members of a record.
-func (d *differ) record(members []btf.Member, name string, named, at, size, depth int) {
+// structure compares the members of a structure.
+func (d *differ) structure(members []btf.Member, name string, named, at, size, depth int) {
 	found, prefix := len(d.changes), name
 	if prefix != "" {
 		prefix += "."

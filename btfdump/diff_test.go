@@ -13,7 +13,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 )
 
-// compared is a record of 48 bytes with all that a record can have: 3 bytes of
+// compared is a structure of 48 bytes with all that a structure can have: 3 bytes of
 // padding, bitfields, an anonymous union, a union with a name, arrays.
 func compared() btf.Type {
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
@@ -87,7 +87,7 @@ func TestChanges(t *testing.T) {
 	require.Empty(t, btfdump.Changes(&btf.Void{}, before, after))
 }
 
-// TestPaddingIn verifies that the offset of padding is in the record whose name is shown,
+// TestPaddingIn verifies that the offset of padding is in the structure whose name is shown,
 // which is that around anonymous ones.
 func TestPaddingIn(t *testing.T) {
 	u8, u32 := &btf.Int{Name: "unsigned char", Size: 1}, &btf.Int{Name: "unsigned int", Size: 4}

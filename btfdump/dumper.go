@@ -21,7 +21,7 @@
 // non-zero bytes:
 //
 //   - Zero members and elements are left out, but never the value itself. A
-//     record is zero if all its members are; padding does not count.
+//     structure is zero if all its members are; padding does not count.
 //   - An element after omitted ones has its index before it as in C: `[7] = 3,`.
 //     Elements after it count on from there.
 //   - Arrays of bytes are printed whole, in hex and on one line, arrays of bool
@@ -29,7 +29,7 @@
 //   - Arrays of char that hold text are C strings, up to their last non-zero byte.
 //   - Signed bitfields are decimal, unsigned ones hex.
 //   - If the data is too short, this is marked once: `/* 12 bytes cut */`.
-//   - A flexible array at the end of a record takes all remaining bytes.
+//   - A flexible array at the end of a structure takes all remaining bytes.
 package btfdump
 
 import (

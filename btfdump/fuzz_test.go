@@ -63,7 +63,7 @@ func requireSafe(t *testing.T, s string) {
 func values(d *Dumper, o *op) int {
 	n := 1
 	switch o.kind {
-	case kindRecord, kindSection:
+	case kindStructure, kindSection:
 		for i := range o.n {
 			n += values(d, &d.ops[o.first+i])
 		}

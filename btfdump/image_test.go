@@ -22,7 +22,7 @@ type spot struct{ off, width int }
 
 func (p spot) add(bytes int) spot { return spot{off: p.off + 8*bytes} }
 
-// member returns the place of a member of the record at p.
+// member returns the place of a member of the structure at p.
 func (p spot) member(m btf.Member) spot {
 	return spot{p.off + int(m.Offset), int(m.BitfieldSize)}
 }
@@ -121,13 +121,13 @@ func membersOf(t btf.Type) []btf.Member {
 	return nil
 }
 
-// anonymous reports whether m is an anonymous record, whose members are reached
+// anonymous reports whether m is an anonymous structure, whose members are reached
 // without its name.
 func anonymous(m btf.Member) bool {
-	return m.Name == "" && isRecord(btf.UnderlyingType(m.Type))
+	return m.Name == "" && isStructure(btf.UnderlyingType(m.Type))
 }
 
-func isRecord(t btf.Type) bool {
+func isStructure(t btf.Type) bool {
 	switch t.(type) {
 	case *btf.Struct, *btf.Union:
 		return true
@@ -135,7 +135,7 @@ func isRecord(t btf.Type) bool {
 	return false
 }
 
-// memberNamed returns the member called name of a record or of the anonymous records
+// memberNamed returns the member called name of a structure or of the anonymous structures
 // in it.
 func memberNamed(t btf.Type, p spot, name string) (btf.Member, spot, bool) {
 	for _, m := range membersOf(t) {

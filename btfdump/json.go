@@ -7,8 +7,8 @@ import "strconv"
 // does not allocate if dst has room. It uses only the options EmitZeroes,
 // EmitStrings, BigEndian and Symbolize.
 //
-//   - A record is an object with its members in order. The members of anonymous
-//     records are members of the enclosing object. A name that an earlier member
+//   - A structure is an object with its members in order. The members of anonymous
+//     structures are members of the enclosing object. A name that an earlier member
 //     has gets a number: "x", "x#2".
 //   - Zero members are left out unless EmitZeroes is set. Of arrays only the zeros
 //     at the end are left out, so that elements keep their index.
@@ -37,7 +37,7 @@ func (d *Dumper) AppendJSON(dst, data []byte) []byte {
 		return p.dst
 	}
 
-	if o.kind == kindRecord || o.kind == kindSection {
+	if o.kind == kindStructure || o.kind == kindSection {
 		p.jsonValue(o, 0)
 		p.dst = p.dst[:len(p.dst)-1] // }
 	} else {
@@ -53,12 +53,12 @@ func (d *Dumper) AppendJSON(dst, data []byte) []byte {
 	return p.dst
 }
 
-// jsonValue prints a value. It returns false if it printed nothing of a record or
+// jsonValue prints a value. It returns false if it printed nothing of a structure or
 // an array.
 func (p *printer) jsonValue(o *op, at int) bool {
 	switch o.kind {
-	case kindRecord:
-		return p.jsonRecord(o, at)
+	case kindStructure:
+		return p.jsonStructure(o, at)
 	case kindSection:
 		p.jsonSection(o)
 	case kindArray, kindBools:
@@ -79,7 +79,7 @@ func (p *printer) jsonValue(o *op, at int) bool {
 	return true
 }
 
-// jsonFields returns the members of a record or the variables of a section.
+// jsonFields returns the members of a structure or the variables of a section.
 func (p *printer) jsonFields(o *op) []field {
 	if o.n == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (p *printer) jsonFields(o *op) []field {
 	return p.d.json.fields[obj.first : obj.first+obj.n]
 }
 
-func (p *printer) jsonRecord(o *op, at int) bool {
+func (p *printer) jsonStructure(o *op, at int) bool {
 	p.dst = append(p.dst, '{')
 	start := len(p.dst)
 	fields := p.jsonFields(o)
@@ -100,7 +100,7 @@ func (p *printer) jsonRecord(o *op, at int) bool {
 	return some
 }
 
-// jsonField prints a member of the record at an offset.
+// jsonField prints a member of the structure at an offset.
 func (p *printer) jsonField(f *field, at int) {
 	o := &p.d.ops[f.op]
 	at += int(f.off)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkJSON prints large records of the running kernel, zero and random.
+// BenchmarkJSON prints large structures of the running kernel, zero and random.
 func BenchmarkJSON(b *testing.B) {
 	spec := kernelTypes(b)
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -9,14 +9,14 @@ import (
 // key.
 const cutKey = "$cut"
 
-// jsonCode holds what JSON needs in addition to the ops: for each record its
+// jsonCode holds what JSON needs in addition to the ops: for each structure its
 // members and those of its anonymous members, with unique names.
 type jsonCode struct {
 	fields  []field
-	objects []object // by op.first of the record
+	objects []object // by op.first of the structure
 }
 
-// object is the range of a record's fields.
+// object is the range of a structure's fields.
 type object struct{ first, n uint32 }
 
 // field is a member of an object.
@@ -54,7 +54,7 @@ func (p *jsonCompiler) value(o *op, vars []string, number *uint32) {
 	switch o.kind {
 	case kindArray:
 		p.value(&p.ops[o.first], nil, number)
-	case kindRecord, kindSection:
+	case kindStructure, kindSection:
 		if o.n == 0 || p.objects[o.first].n != 0 {
 			return
 		}
@@ -74,12 +74,12 @@ func (p *jsonCompiler) value(o *op, vars []string, number *uint32) {
 	}
 }
 
-// members collects the members of a record. The total is bounded by the number
-// of values in the code, since only named records begin a new object.
+// members collects the members of a structure. The total is bounded by the number
+// of values in the code, since only named structures begin a new object.
 func (p *jsonCompiler) members(o *op, off uint32) {
 	for i := o.first; i < o.first+o.n; i++ {
 		m := &p.ops[i]
-		if m.name == 0 && m.kind == kindRecord {
+		if m.name == 0 && m.kind == kindStructure {
 			p.members(m, off+m.off)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkLibbpf prints large records, and then lets libbpf print the same bytes.
+// BenchmarkLibbpf prints large structures, and then lets libbpf print the same bytes.
 // It reports the least CPU time of some rounds for each, as other processes disturb the
 // fastest round the least, and how many times faster this package is.
 func BenchmarkLibbpf(b *testing.B) {

@@ -27,7 +27,7 @@ func rootPlace(t btf.Type) place {
 	return place{t: btf.UnderlyingType(t), last: true}
 }
 
-// inside returns the members of a record or the elements of an array.
+// inside returns the members of a structure or the elements of an array.
 func (p place) inside() []place {
 	var members []btf.Member
 	switch v := p.t.(type) {
@@ -104,7 +104,7 @@ func (p place) zero(data []byte) bool {
 	return len(bytes.Trim(data[p.off:p.off+p.size()], "\x00")) == 0
 }
 
-// zeroToLibbpf reports whether libbpf takes the value for zero: a record if its
+// zeroToLibbpf reports whether libbpf takes the value for zero: a structure if its
 // first member is zero, an array if all its elements are.
 func (p place) zeroToLibbpf(data []byte) bool {
 	in := p.inside()
@@ -128,7 +128,7 @@ var typeExclusions = []exclusion{
 	{"1-byte array", byteArrayInside},
 	{"signed bitfield", signedBitfield},
 	{"enum at an odd address", unalignedEnum},
-	{"array of empty records", arrayOfEmpties},
+	{"array of empty structures", arrayOfEmpties},
 	{"flexible array over padding", flexibleOverPadding},
 	{"wide bitfield", wideBitfield},
 }
@@ -174,7 +174,7 @@ func arrayOfEmpties(p place, _ []byte) bool {
 }
 
 // flexibleOverPadding excludes arrays without elements that begin before the end of
-// their record. They have bytes, which this package prints.
+// their structure. They have bytes, which this package prints.
 func flexibleOverPadding(p place, data []byte) bool {
 	a, ok := p.t.(*btf.Array)
 	return ok && a.Nelems == 0 && p.last && p.off < len(data)
@@ -224,7 +224,7 @@ func bigEnumerator(p place, data []byte) bool {
 
 // sparseExclusions are the exclusions for dumps without zeros.
 var sparseExclusions = []exclusion{
-	{"nested record that begins with zero", vanishes},
+	{"nested structure that begins with zero", vanishes},
 	{"array with gaps", gaps},
 	{"bitfield of an enum", enumBitfield},
 }

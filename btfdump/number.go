@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// lines returns what a member of a record at depth has before its label. If it returns
+// lines returns what a member of a structure at depth has before its label. If it returns
 // false, numbers are printed as everything else is.
 func (p *printer) lines(depth int, inArray bool) (before string, ok bool) {
 	o := &p.d.opts
@@ -33,7 +33,7 @@ func (p *printer) endLine(dst []byte) []byte {
 func (o *op) isNumber() bool { return (o.kind == kindInt || o.kind == kindPointer) && o.size <= 8 }
 
 // numberLine prints a member that is a number, none of whose bytes is missing. Most
-// members are numbers, and a record takes half the time that it would with
+// members are numbers, and a structure takes half the time that it would with
 // [printer.item].
 func (p *printer) numberLine(o *op, at int, before string) {
 	v := loadLittle(p.data[at : at+int(o.size)])
@@ -85,15 +85,15 @@ func (p *printer) charLines(elem *op, at, n int, before string) {
 	p.dst = dst
 }
 
-// recordLine prints a member that is a record, none of whose bytes is missing, as
+// structureLine prints a member that is a structure, none of whose bytes is missing, as
 // [printer.item] does.
-func (p *printer) recordLine(o *op, at, depth int, before string) {
+func (p *printer) structureLine(o *op, at, depth int, before string) {
 	if !p.d.opts.EmitZeroes && isZero(p.data[at:at+int(o.size)]) {
 		return
 	}
 	start := len(p.dst)
 	p.dst = append(append(p.dst, before...), o.label...)
-	if !p.record(o, at, depth, false) && !p.d.opts.EmitZeroes {
+	if !p.structure(o, at, depth, false) && !p.d.opts.EmitZeroes {
 		p.dst = p.dst[:start]
 		return
 	}

@@ -11,47 +11,47 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxProperty is the size of the largest record whose dumps are read back.
+// maxProperty is the size of the largest structure whose dumps are read back.
 const maxProperty = 1 << 16
 
-// TestProperties prints every record of the running kernel, whole and cut, and reads
+// TestProperties prints every structure of the running kernel, whole and cut, and reads
 // the text back with the BTF alone. The result must be the data.
 func TestProperties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	var records, large int
+	var structures, large int
 	for typ, err := range kernelTypes(t).All() {
 		require.NoError(t, err)
-		if !isRecord(typ) {
+		if !isStructure(typ) {
 			continue
 		}
 		if sizeof(typ) > maxProperty {
 			large++
 			continue
 		}
-		if records++; leftOut(records) {
+		if structures++; leftOut(structures) {
 			continue
 		}
-		newRecordProperties(t, rnd, typ).check(t)
+		newStructureProperties(t, rnd, typ).check(t)
 	}
-	t.Logf("%d records, all or every fourth of them, %d larger ones left out", records, large)
+	t.Logf("%d structures, all or every fourth of them, %d larger ones left out", structures, large)
 }
 
-// recordProperties is one record with its dumpers and a value of it.
-type recordProperties struct {
+// structureProperties is one structure with its dumpers and a value of it.
+type structureProperties struct {
 	typ                    btf.Type
 	lines, compact, zeroes *Dumper
 	data                   []byte
 	n                      int // bytes of the cut value
 }
 
-func newRecordProperties(t *testing.T, rnd *rand.Rand, typ btf.Type) *recordProperties {
+func newStructureProperties(t *testing.T, rnd *rand.Rand, typ btf.Type) *structureProperties {
 	dumper := func(o Options) *Dumper {
 		o.EmitStrings = true
 		d, err := New(typ, o)
 		require.NoError(t, err)
 		return d
 	}
-	r := &recordProperties{
+	r := &structureProperties{
 		typ: typ, lines: dumper(Options{}), compact: dumper(Options{Compact: true}), zeroes: dumper(Options{EmitZeroes: true}),
 		data: sparse(rnd, sizeof(typ)),
 	}
@@ -79,7 +79,7 @@ func sparse(rnd *rand.Rand, size int) []byte {
 	return data
 }
 
-func (r *recordProperties) check(t *testing.T) {
+func (r *structureProperties) check(t *testing.T) {
 	whole := string(r.lines.AppendText(nil, r.data))
 	r.readText(t, whole, r.data)
 	r.readText(t, string(r.zeroes.AppendText(nil, r.data)), r.data)
@@ -93,14 +93,14 @@ func (r *recordProperties) check(t *testing.T) {
 	}
 }
 
-func (r *recordProperties) fail(t *testing.T, what, out string) {
+func (r *structureProperties) fail(t *testing.T, what, out string) {
 	t.Helper()
 	t.Fatalf("%s: %v with %x, %d bytes when cut\n%s", what, r.typ, r.data, r.n, out)
 }
 
 // sameBytes compares the bytes read back from a dump with the data. Values that the
 // dump leaves out are zero. Only the last number of the data may be incomplete.
-func (r *recordProperties) sameBytes(t *testing.T, im *image, data []byte, out string) {
+func (r *structureProperties) sameBytes(t *testing.T, im *image, data []byte, out string) {
 	t.Helper()
 	leaves := newImage(len(data))
 	leaves.leaves(spot{}, r.typ)
@@ -111,7 +111,7 @@ func (r *recordProperties) sameBytes(t *testing.T, im *image, data []byte, out s
 	}
 }
 
-func (r *recordProperties) readText(t *testing.T, out string, data []byte) {
+func (r *structureProperties) readText(t *testing.T, out string, data []byte) {
 	t.Helper()
 	in := textReader{image: newImage(len(r.data)), s: out}
 	in.skip("(" + TypeName(r.typ) + ")")
@@ -121,7 +121,7 @@ func (r *recordProperties) readText(t *testing.T, out string, data []byte) {
 	r.sameBytes(t, in.image, data, out)
 }
 
-func (r *recordProperties) sameTokens(t *testing.T, lines, compact string) {
+func (r *structureProperties) sameTokens(t *testing.T, lines, compact string) {
 	t.Helper()
 	if strings.NewReplacer("\n", "", "\t", "").Replace(lines) != compact {
 		r.fail(t, "compact form differs", lines+"\n"+compact)
@@ -130,7 +130,7 @@ func (r *recordProperties) sameTokens(t *testing.T, lines, compact string) {
 
 // cutText checks that the text of a cut value has one mark, nothing from beyond the
 // end, and is not longer than that of the whole value.
-func (r *recordProperties) cutText(t *testing.T) {
+func (r *structureProperties) cutText(t *testing.T) {
 	t.Helper()
 	cut := string(r.lines.AppendText(nil, r.data[:r.n:r.n]))
 	if cut != string(r.lines.AppendText(nil, r.data[:r.n])) {
@@ -152,7 +152,7 @@ func (r *recordProperties) cutText(t *testing.T) {
 	}
 }
 
-func (r *recordProperties) readJSON(t *testing.T, d *Dumper, data []byte) {
+func (r *structureProperties) readJSON(t *testing.T, d *Dumper, data []byte) {
 	t.Helper()
 	out := d.AppendJSON(nil, data)
 	if !json.Valid(out) {

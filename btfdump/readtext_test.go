@@ -56,7 +56,7 @@ func (r *textReader) value(t btf.Type, p spot) error {
 	case *btf.Array:
 		return r.array(t, p)
 	case *btf.Struct, *btf.Union:
-		return r.record(t, p)
+		return r.structure(t, p)
 	case *btf.Int:
 		if r.skip("'") {
 			c := r.s[r.at]
@@ -79,7 +79,7 @@ func (r *textReader) value(t btf.Type, p spot) error {
 	return r.set(p, t, v)
 }
 
-func (r *textReader) record(t btf.Type, p spot) error {
+func (r *textReader) structure(t btf.Type, p spot) error {
 	if err := r.want("{"); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestEnums(t *testing.T) {
 
 func TestBitfields(t *testing.T) {
 	e := &btf.Enum{Name: "e", Size: 4, Signed: true, Values: []btf.EnumValue{{Name: "MINUS", Value: math.MaxUint64}, {Name: "TWO", Value: 2}}}
-	s := record("s", 4,
+	s := structure("s", 4,
 		bitfield("u", 0, 3, tUint),
 		bitfield("s", 3, 4, tInt),
 		bitfield("b", 7, 1, tBool),
@@ -90,7 +90,7 @@ func TestBitfields(t *testing.T) {
 	run(t, compact, []textTest{
 		{"unsigned hex, signed decimal", s, []byte{0b1_1110_101, 0b010, 0, 0}, "(struct s){.u = (unsigned int)0x5,.s = (int)-2,.b = (bool)0x1,.e = (enum e)TWO,}"},
 		{"negative enumerator, wide", s, []byte{0, 0xff, 0xff, 0xff}, "(struct s){.e = (enum e)MINUS,.w = (int)-1,}"},
-		{"no width, but not at a byte", record("o", 2, odd), []byte{0x50, 0x0a}, "(struct o){.b = (unsigned char)0xa5,}"},
+		{"no width, but not at a byte", structure("o", 2, odd), []byte{0x50, 0x0a}, "(struct o){.b = (unsigned char)0xa5,}"},
 	})
 }
 
@@ -111,7 +111,7 @@ func TestBitfieldPlaces(t *testing.T) {
 			data[j] = byte(rnd.Uint32())
 		}
 		o := Options{Compact: true, SkipNames: true, EmitZeroes: true, BigEndian: big}
-		s := record("s", 32, bitfield("b", btf.Bits(offset), btf.Bits(width), i))
+		s := structure("s", 32, bitfield("b", btf.Bits(offset), btf.Bits(width), i))
 		require.Equal(t, "{"+wantBits(data, offset, width, i.Encoding == btf.Signed, big)+",}", text(t, s, o, data),
 			"offset %d width %d big %v", offset, width, big)
 	}
@@ -148,7 +148,7 @@ func TestFloats(t *testing.T) {
 		{"float", float, le(float32(1.5)), "(float)1.500000"},
 		{"double", double, le(-1234.5678), "(double)-1234.567800"},
 		{"zero", double, zeros(8), "(double)0.000000"},
-		{"minus zero is not zero", record("s", 8, member("d", 0, double)), le(math.Copysign(0, -1)), "(struct s){.d = (double)-0.000000,}"},
+		{"minus zero is not zero", structure("s", 8, member("d", 0, double)), le(math.Copysign(0, -1)), "(struct s){.d = (double)-0.000000,}"},
 		{"nan", double, le(math.NaN()), "(double)nan"},
 		{"minus nan", float, le(uint32(0xffc00000)), "(float)-nan"},
 		{"inf", double, le(math.Inf(1)), "(double)inf"},

@@ -46,11 +46,11 @@ func (p *printer) item(o *op, at, depth int, inArray bool, index int) bool {
 }
 
 // value prints a value without its label. It returns false if it printed nothing
-// of a record or an array.
+// of a structure or an array.
 func (p *printer) value(o *op, at, depth int, inArray bool) bool {
 	switch o.kind {
-	case kindRecord:
-		return p.record(o, at, depth, inArray)
+	case kindStructure:
+		return p.structure(o, at, depth, inArray)
 	case kindSection:
 		p.section(o)
 	case kindArray:
@@ -68,7 +68,7 @@ func (p *printer) value(o *op, at, depth int, inArray bool) bool {
 	return true
 }
 
-func (p *printer) record(o *op, at, depth int, inArray bool) bool {
+func (p *printer) structure(o *op, at, depth int, inArray bool) bool {
 	p.dst = append(p.dst, '{')
 	p.newline()
 	start := len(p.dst)
@@ -85,8 +85,8 @@ func (p *printer) record(o *op, at, depth int, inArray bool) bool {
 			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
 		case m.isNumber():
 			p.numberLine(m, at+int(m.off), before)
-		case m.kind == kindRecord && !m.tail:
-			p.recordLine(m, at+int(m.off), depth+1, before)
+		case m.kind == kindStructure && !m.tail:
+			p.structureLine(m, at+int(m.off), depth+1, before)
 		default:
 			p.item(m, at+int(m.off), depth+1, inArray, noIndex)
 		}

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRecords(t *testing.T) {
+func TestStructures(t *testing.T) {
 	inner := &btf.Union{Size: 8, Members: []btf.Member{
 		member("l", 0, tLong),
-		member("", 0, record("", 8, member("lo", 0, tInt), member("hi", 4, tInt))),
+		member("", 0, structure("", 8, member("lo", 0, tInt), member("hi", 4, tInt))),
 	}}
-	outer := record("outer", 24,
+	outer := structure("outer", 24,
 		member("", 0, inner),
 		member("p", 8, tPoint),
 		member("e", 16, tEmpty),
@@ -27,14 +27,14 @@ func TestRecords(t *testing.T) {
 		{"anonymous members, all arms", outer, cat(le(int32(1), int32(2)), zeros(16)), "(struct outer){(union){.l = (long)8589934593,(struct){.lo = (int)1,.hi = (int)2,},},}"},
 		{"later members", outer, cat(zeros(12), le(int32(3), int32(4), int32(0))), "(struct outer){.p = (struct point){.y = (int)3,},.n = (int)4,}"},
 		{"more data than the type has", tPoint, le(int32(1), int32(2), int32(3)), "(struct point){.x = (int)1,.y = (int)2,}"},
-		{"typedef of an anonymous record", &btf.Typedef{Name: "kuid_t", Type: record("", 4, member("val", 0, tUint))}, le(uint32(7)), "(kuid_t){.val = (unsigned int)7,}"},
-		{"names from a hostile file", record("a\x1b[2J", 4, member("m\n", 0, tInt)), le(int32(1)), "(struct a?[2J){.m? = (int)1,}"},
+		{"typedef of an anonymous structure", &btf.Typedef{Name: "kuid_t", Type: structure("", 4, member("val", 0, tUint))}, le(uint32(7)), "(kuid_t){.val = (unsigned int)7,}"},
+		{"names from a hostile file", structure("a\x1b[2J", 4, member("m\n", 0, tInt)), le(int32(1)), "(struct a?[2J){.m? = (int)1,}"},
 	})
 }
 
-// TestRecursion checks that a record that points to itself can be compiled.
+// TestRecursion checks that a structure that points to itself can be compiled.
 func TestRecursion(t *testing.T) {
-	list := record("list_head", 16)
+	list := structure("list_head", 16)
 	next := &btf.Pointer{Target: list}
 	list.Members = []btf.Member{member("next", 0, next), member("prev", 8, next)}
 	require.Equal(t, "(struct list_head){.next = (struct list_head *)0x1,.prev = (struct list_head *)0x2,}",
@@ -43,19 +43,19 @@ func TestRecursion(t *testing.T) {
 
 // TestWrongInLibbpf has a row for each fault of libbpf's dump.
 func TestWrongInLibbpf(t *testing.T) {
-	nested := record("s", 12, member("p", 0, tPoint), member("z", 8, tInt))
-	mac := record("s", 6, member("addr", 0, array(tU8, 6)))
-	flags := record("s", 4, member("f", 0, array(tBool, 4)))
-	names := record("s", 14, member("a", 0, array(tChar, 4)), member("c", 4, tU8), member("b", 5, array(tChar, 4)), member("u", 9, array(tU8, 5)))
+	nested := structure("s", 12, member("p", 0, tPoint), member("z", 8, tInt))
+	mac := structure("s", 6, member("addr", 0, array(tU8, 6)))
+	flags := structure("s", 4, member("f", 0, array(tBool, 4)))
+	names := structure("s", 14, member("a", 0, array(tChar, 4)), member("c", 4, tU8), member("b", 5, array(tChar, 4)), member("u", 9, array(tU8, 5)))
 	e := &btf.Enum{Name: "e", Size: 4, Signed: true, Values: []btf.EnumValue{{Name: "A", Value: 1}}}
-	oddEnum := record("s", 5, member("c", 0, tU8), member("e", 1, e))
-	twoEnums := record("s", 8, member("e", 0, e), member("f", 4, e))
+	oddEnum := structure("s", 5, member("c", 0, tU8), member("e", 1, e))
+	twoEnums := structure("s", 8, member("e", 0, e), member("f", 4, e))
 	high := &btf.Enum{Name: "h", Size: 4, Values: []btf.EnumValue{{Name: "H", Value: 1 << 31}}}
-	flex := record("s", 4, member("n", 0, tInt), member("tail", 4, array(tU8, 0)))
-	padded := record("s", 16, member("p", 0, tPadded), member("z", 8, tPoint))
+	flex := structure("s", 4, member("n", 0, tInt), member("tail", 4, array(tU8, 0)))
+	padded := structure("s", 16, member("p", 0, tPadded), member("z", 8, tPoint))
 	run(t, compact, []textTest{
-		{"nested record whose first member is zero", nested, le(int32(0), int32(5), int32(0)), "(struct s){.p = (struct point){.y = (int)5,},}"},
-		{"padding does not make a record non-zero", padded, cat("\x00\xff\xff\xff", zeros(4), le(int32(0), int32(1))), "(struct s){.z = (struct point){.y = (int)1,},}"},
+		{"nested structure whose first member is zero", nested, le(int32(0), int32(5), int32(0)), "(struct s){.p = (struct point){.y = (int)5,},}"},
+		{"padding does not make a structure non-zero", padded, cat("\x00\xff\xff\xff", zeros(4), le(int32(0), int32(1))), "(struct s){.z = (struct point){.y = (int)1,},}"},
 		{"bytes keep their place", mac, []byte{0, 0x11, 0, 0, 0x44, 0}, "(struct s){.addr = (unsigned char[6])[00 11 00 00 44 00],}"},
 		{"bools keep their place", flags, []byte{0, 1, 0, 2}, "(struct s){.f = (bool[4])[0 1 0 2],}"},
 		{"no state after a text array", names, cat("ab\x00\x00", "x", "\x00\x00\x00\x00", "\x00\x00A\x00B"), `(struct s){.a = (char[4])"ab",.c = (unsigned char)120,.u = (unsigned char[5])[00 00 41 00 42],}`},
@@ -63,21 +63,21 @@ func TestWrongInLibbpf(t *testing.T) {
 		{"enum at an odd address", oddEnum, cat("\x00", le(int32(1))), "(struct s){.e = (enum e)A,}"},
 		{"unnamed value of a signed enum", twoEnums, le(int32(9), int32(-9)), "(struct s){.e = (enum e)9,.f = (enum e)-9,}"},
 		{"unsigned enumerator above 2^31", high, le(uint32(1 << 31)), "(enum h)H"},
-		{"signed bitfield", record("s", 1, bitfield("b", 0, 3, tInt)), []byte{7}, "(struct s){.b = (int)-1,}"},
-		{"array of empty records", array(tEmpty, 3), nil, "(struct empty[3])[/* 3 empty elements */]"},
+		{"signed bitfield", structure("s", 1, bitfield("b", 0, 3, tInt)), []byte{7}, "(struct s){.b = (int)-1,}"},
+		{"array of empty structures", array(tEmpty, 3), nil, "(struct empty[3])[/* 3 empty elements */]"},
 		{"cut array", array(tInt, 4), le(int32(1), int32(2), int16(3)), "(int[4])[1,2,/* 6 bytes cut */]"},
-		{"cut array of records", array(tPoint, 1000), le(int32(1), int32(2), int32(3)), "(struct point[1000])[{.x = 1,.y = 2,},{.x = 3,/* 7988 bytes cut */},]"},
-		{"string in a record is delimited", names, cat("ab\x00\x00", zeros(10)), `(struct s){.a = (char[4])"ab",}`},
+		{"cut array of structures", array(tPoint, 1000), le(int32(1), int32(2), int32(3)), "(struct point[1000])[{.x = 1,.y = 2,},{.x = 3,/* 7988 bytes cut */},]"},
+		{"string in a structure is delimited", names, cat("ab\x00\x00", zeros(10)), `(struct s){.a = (char[4])"ab",}`},
 		{"flexible array", flex, cat(le(int32(2)), "\x01\x02"), "(struct s){.n = (int)2,.tail = (unsigned char[0])[01 02],}"},
-		{"two types of one name", record("s", 8, member("a", 0, record("x", 4, member("i", 0, tInt))), member("b", 4, record("x", 4, member("j", 0, tInt)))),
+		{"two types of one name", structure("s", 8, member("a", 0, structure("x", 4, member("i", 0, tInt))), member("b", 4, structure("x", 4, member("j", 0, tInt)))),
 			le(int32(1), int32(2)), "(struct s){.a = (struct x){.i = (int)1,},.b = (struct x){.j = (int)2,},}"},
 	})
 }
 
 func TestLines(t *testing.T) {
-	file := record("file", 48,
-		member("f_inode", 0, &btf.Pointer{Target: record("inode", 8)}),
-		member("f_path", 8, record("path", 8, member("mnt", 0, &btf.Pointer{Target: record("vfsmount", 8)}))),
+	file := structure("file", 48,
+		member("f_inode", 0, &btf.Pointer{Target: structure("inode", 8)}),
+		member("f_path", 8, structure("path", 8, member("mnt", 0, &btf.Pointer{Target: structure("vfsmount", 8)}))),
 		member("f_name", 16, array(tChar, 8)),
 		member("f_pos", 24, array(tPoint, 3)),
 	)
@@ -112,14 +112,14 @@ func TestLines(t *testing.T) {
 func TestDeepLines(t *testing.T) {
 	var typ btf.Type = tInt
 	for range indented + 4 {
-		typ = record("s", 4, member("m", 0, typ))
+		typ = structure("s", 4, member("m", 0, typ))
 	}
 	got := text(t, typ, Options{Indent: "ab", IndentLevel: 1}, le(int32(1)))
 	require.Contains(t, got, "\n"+strings.Repeat("ab", indented+5)+".m = (int)1,\n"+strings.Repeat("ab", indented+4)+"},")
 }
 
 func TestOptions(t *testing.T) {
-	s := record("s", 28,
+	s := structure("s", 28,
 		member("p", 0, tPoint),
 		member("a", 8, array(tShort, 2)),
 		member("e", 12, tEmpty),

@@ -39,7 +39,7 @@ func bitfield(name string, offset, width btf.Bits, t btf.Type) btf.Member {
 	return btf.Member{Name: name, Offset: offset, BitfieldSize: width, Type: t}
 }
 
-func record(name string, size uint32, members ...btf.Member) *btf.Struct {
+func structure(name string, size uint32, members ...btf.Member) *btf.Struct {
 	return &btf.Struct{Name: name, Size: size, Members: members}
 }
 

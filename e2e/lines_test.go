@@ -205,7 +205,7 @@ func offsetOf(t *testing.T, record btf.Type, path []string) uint32 {
 	return uint32(bits/8) + offsetOf(t, typ, path[1:])
 }
 
-// findMember finds a member of a record, or of an anonymous record in it.
+// findMember finds a member of a structure, or of an anonymous structure in it.
 func findMember(record btf.Type, name string) (typ btf.Type, bits btf.Bits, ok bool) {
 	var members []btf.Member
 	switch r := btf.UnderlyingType(record).(type) {

@@ -60,7 +60,7 @@ func (c *cutter) write(id uint32) {
 	}
 }
 
-// forward writes a forward declaration of a record.
+// forward writes a forward declaration of a structure.
 func (c *cutter) forward(from []byte, k Kind) {
 	info := uint32(Forward) << 24
 	if k == Union {

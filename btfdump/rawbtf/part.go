@@ -10,7 +10,7 @@ import (
 
 // Want selects the types of a part.
 type Want struct {
-	// Names lists the names of functions, variables, records, enums, numbers and typedefs.
+	// Names lists the names of functions, variables, structures, enums, numbers and typedefs.
 	// The part has all types with these names and the types that they consist
 	// of. The types that parameters of functions point to are included.
 	Names []string
@@ -22,7 +22,7 @@ type Want struct {
 	Enumerators []string
 }
 
-// Part is a part of the types of a kernel. A record of which only the name is
+// Part is a part of the types of a kernel. A structure of which only the name is
 // needed is a forward declaration in it.
 type Part struct {
 	Types *btf.Spec
@@ -43,7 +43,7 @@ const lookedUp = 1<<Int | 1<<Struct | 1<<Union | 1<<Enum | 1<<Typedef | 1<<Func 
 
 // Take copies a part of raw BTF. The result does not refer to raw. It returns the errors
 // that [Index] returns for raw, and others if a type of the part refers to one that does not
-// exist, or if package btf cannot read the part. A name that raw does not have is no error.
+// exist, or if package btf cannot read the part. A name that raw does not have is not an error.
 func Take(raw []byte, want Want) (*Part, error) {
 	w, err := parse(raw)
 	if err != nil {

@@ -26,7 +26,7 @@ var (
 	other  = &btf.Union{Name: "other", Size: 4, Members: []btf.Member{{Name: "n", Type: number}}}
 )
 
-// node returns a record with a member of every kind and a pointer to itself.
+// node returns a structure with a member of every kind and a pointer to itself.
 func node() *btf.Struct {
 	n := &btf.Struct{Name: "node", Size: 64}
 	n.Members = []btf.Member{

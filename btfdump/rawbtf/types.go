@@ -230,8 +230,8 @@ func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) 
 		does, seen := known[param]
 		if !seen {
 			pointer := t.Underlying(param)
-			record := t.Underlying(t.Target(pointer))
-			does = t.Kind(pointer) == Pointer && t.Kind(record) == Struct && t.Name(record) == name
+			structure := t.Underlying(t.Target(pointer))
+			does = t.Kind(pointer) == Pointer && t.Kind(structure) == Struct && t.Name(structure) == name
 			known[param] = does
 		}
 		if does {
@@ -241,7 +241,7 @@ func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) 
 	return false
 }
 
-// Fields returns the parameters of a prototype, the members of a record or the
+// Fields returns the parameters of a prototype, the members of a structure or the
 // enumerators of an enum.
 func (t *Types) Fields(id btf.TypeID) []Field {
 	raw, in := t.at(id)
@@ -264,16 +264,16 @@ func (t *Types) Fields(id btf.TypeID) []Field {
 	return fields
 }
 
-// maxRecords bounds the anonymous records in a record. In invalid BTF a record may
+// maxStructures bounds the anonymous structures in a structure. In invalid BTF a structure may
 // contain itself.
-const maxRecords = 200
+const maxStructures = 200
 
 // Members returns the members of a struct or union, including those of its
-// anonymous records.
+// anonymous structures.
 func (t *Types) Members(id btf.TypeID) (members []Field) {
-	records := []btf.TypeID{id} // the loop appends the anonymous ones
-	for i := 0; i < len(records) && i < maxRecords; i++ {
-		id := t.Underlying(records[i])
+	structures := []btf.TypeID{id} // the loop appends the anonymous ones
+	for i := 0; i < len(structures) && i < maxStructures; i++ {
+		id := t.Underlying(structures[i])
 		if k := t.Kind(id); k != Struct && k != Union {
 			continue
 		}
@@ -281,7 +281,7 @@ func (t *Types) Members(id btf.TypeID) (members []Field) {
 			if f.Name != "" {
 				members = append(members, f)
 			} else {
-				records = append(records, f.Type)
+				structures = append(structures, f.Type)
 			}
 		}
 	}

@@ -7,9 +7,9 @@ type level uint8
 
 const (
 	absent   level = iota
-	mention        // of a record only its name
+	mention        // of a structure only its name
 	inside         // the members too
-	followed       // and, of a pointer, the members of the record that it points to
+	followed       // and, of a pointer, the members of the structure that it points to
 )
 
 // walk finds the types that the wanted types consist of.

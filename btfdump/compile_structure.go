@@ -6,8 +6,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// record compiles a struct or a union, or reuses the code of an earlier occurrence.
-func (c *compiler) record(t btf.Type, members []btf.Member, size uint32, tail bool) (op, error) {
+// structure compiles a struct or a union, or reuses the code of an earlier occurrence.
+func (c *compiler) structure(t btf.Type, members []btf.Member, size uint32, tail bool) (op, error) {
 	key := spanKey{t, tail}
 	s, ok := c.spans[key]
 	if ok {
@@ -19,7 +19,7 @@ func (c *compiler) record(t btf.Type, members []btf.Member, size uint32, tail bo
 		}
 		c.spans[key] = s
 	}
-	return op{kind: kindRecord, size: size, first: s.first, n: s.n, tail: s.tail}, nil
+	return op{kind: kindStructure, size: size, first: s.first, n: s.n, tail: s.tail}, nil
 }
 
 func (c *compiler) members(t btf.Type, members []btf.Member, size uint32, tail bool) (span, error) {
@@ -44,7 +44,7 @@ func (c *compiler) members(t btf.Type, members []btf.Member, size uint32, tail b
 	return s, nil
 }
 
-// member compiles one member of a record of size bytes.
+// member compiles one member of a structure of size bytes.
 func (c *compiler) member(m btf.Member, size uint32, tail bool) (op, error) {
 	o, err := c.value(m.Type, tail)
 	if err != nil {
