@@ -14,8 +14,8 @@ import (
 )
 
 // Measured returns what has been counted of each measured event, in the order of
-// the unit's events; of aggregates, the counters alone: see [Session.Tables]. It is to be
-// called after [Session.Stop]: unlike [Session.EventCounts] it reads maps by bpf(2), and
+// the unit's events; of aggregates, the counters alone: see [Session.Tables]. Call it
+// after [Session.Stop]: unlike [Session.EventCounts] it reads maps by bpf(2), and
 // kprobes can miss calls meanwhile.
 func (s *Session) Measured() ([]Measured, error) {
 	counts, err := s.EventCounts()

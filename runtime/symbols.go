@@ -25,7 +25,7 @@ const mostAsked = 64
 // askSymbols asks the kernel for the symbols of the needed functions one by one,
 // because the kernel would have to write a hundred thousand lines for the table.
 // It returns false unless each symbol exists exactly once, and the user may know. It
-// does not ask for variables, as the kernel would log that they are no functions, nor for
+// does not ask for variables, as the kernel would log that they are not functions, nor for
 // globs, which need the symbols of other functions, too.
 func (k *Kernel) askSymbols() (*kallsyms.Table, bool) {
 	if len(k.needs.Variables) > 0 || len(k.needs.Globs) > 0 {

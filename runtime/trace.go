@@ -58,13 +58,13 @@ type Result struct {
 }
 
 // Trace traces functions of the running kernel, and calls show with each event
-// until ctx is done, which is no error, or show returns an error. The event is
+// until ctx is done, which is not an error, or show returns an error. The event is
 // valid during the call only; if show is nil, events are just counted. Specs are those
 // of the ksnoop command: docs/spec.md describes the language, docs/kprobe-events.md
 // that of kprobe_events lines.
 //
 // It needs CAP_BPF and CAP_PERFMON. If a spec is wrong, the error is a
-// [*spec.Error]; if a function that is no match of a glob cannot be attached to, it may be
+// [*spec.Error]; if a function that does not come from a glob cannot be attached to, it may be
 // known before anything is attached, and the error is a [*resolve.KindError]. If ctx is done
 // before all is attached, it is [ErrStopped]. The result is not nil once all has been
 // attached, even if there is an error. Nothing stays attached, even if show panics.

@@ -526,7 +526,7 @@ func TestMeasureChain(t *testing.T) {
 	}
 }
 
-// TestFirstOfAddress verifies that the value that is kept of the first call is no part of an
+// TestFirstOfAddress verifies that the value that is kept of the first call is not a part of an
 // address.
 func TestFirstOfAddress(t *testing.T) {
 	for spec, want := range map[string]string{

@@ -113,7 +113,7 @@ func TestRateOfChain(t *testing.T) {
 	}
 }
 
-// The rate of a span is that of its ends: beginnings are no events.
+// The rate of a span is that of its ends: beginnings are not events.
 func TestRateOfSpan(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newRig(t, f, compiler.Options{CountCalls: true, Rate: 2}, "send(dev:u64) => free(data) on buf")

@@ -106,7 +106,7 @@ func (r *reference) binary(e *spec.Binary) (cell, error) {
 	return cell{typ: t, in: isNumber, num: t.convert(n.Uint64())}, nil
 }
 
-// apart returns how many elements are between two pointers. If that is no whole
+// apart returns how many elements are between two pointers. If that is not a whole
 // number, C does not define it.
 func (r *reference) apart(x, y cell) (cell, error) {
 	size := int64(max(x.typ.to.size, 1))

@@ -30,7 +30,7 @@ type referenceCall struct {
 	soft   bool                 // whether a kernel address could not be read
 	// For calls that are measured:
 	numbers  map[*spec.Item]formatted   // values when they were read
-	keys     map[*spec.Item]keyPart     // the same of those that are no numbers, in a key
+	keys     map[*spec.Item]keyPart     // the same of those that are not numbers, in a key
 	compared map[compiler.Side]snapshot // memory of the subject
 	target   *formatted                 // the number it points to at entry, if any
 }

@@ -143,7 +143,7 @@ func (r *reference) constant(c spec.Constant, t *cType) (n uint64, neg bool, err
 	return n, false, nil
 }
 
-// isAddress reports whether an item is an IP address that is no number: the bytes of a
+// isAddress reports whether an item is an IP address that is not a number: the bytes of a
 // type, or those behind a pointer. Without a type, it reports whether its format is one of
 // these addresses.
 func isAddress(it *spec.Item, t *cType) bool {

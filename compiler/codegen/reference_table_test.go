@@ -23,7 +23,7 @@ type tabled struct {
 	signed []bool
 }
 
-// keyPart is a part of a key that is no number, as text.
+// keyPart is a part of a key that is not a number, as text.
 type keyPart struct {
 	text string
 	bad  bool

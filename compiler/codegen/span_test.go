@@ -39,7 +39,7 @@ func TestSpan(t *testing.T) {
 		send := func(buf uint64) { r.do(call{fn: "send", args: []uint64{dev, buf}}) }
 		free := func(buf uint64) { r.do(call{fn: "free", args: []uint64{buf, 7}}) }
 
-		// An end without a beginning is no event.
+		// An end without a beginning is not an event.
 		free(buf)
 		require.Empty(t, r.shown())
 

@@ -97,7 +97,7 @@ func left(t *compiler.Tasks) asm.Instructions {
 	c.step("p is in the tree")
 	c.treeCall(asm.FnMapLookupElem, spChild)
 	c.emit(asm.JEq.Imm(asm.R0, 0, "exit"))
-	c.step("and is no other process that has got its id since")
+	c.step("and is not another process that has got its id since")
 	c.emit(
 		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
 		asm.JNE.Reg(asm.R1, asm.R7, "exit"),

@@ -58,7 +58,7 @@ func HelperErrors() []HelperError {
 		reads(asm.FnProbeReadUser, "user memory", badUser),
 		reads(asm.FnProbeReadKernelStr, "a string of the kernel", badKernel),
 		reads(asm.FnProbeReadUserStr, "a string of a process", badUser),
-		{Helper: asm.FnGetStack, Name: "stack of a size that is no multiple", Errors: []int64{einval}, Zeroes: true,
+		{Helper: asm.FnGetStack, Name: "stack of a size that is not a multiple", Errors: []int64{einval}, Zeroes: true,
 			Program: failing(stack(12, 0))},
 		{Helper: asm.FnGetStack, Name: "stack of fewer frames than are skipped", Errors: []int64{efault}, Zeroes: true,
 			Program: failing(stack(16, allSkipped))},

@@ -82,7 +82,7 @@ func (b *binder) term(e spec.Expr) (*compiler.Value, error) {
 		err = b.asNumber(v, e.Span())
 	}
 	if err == nil && v.Scalar == nil {
-		return nil, b.errorf(e.Span(), "'%s' is %s, which is no number", e, describe(v.Type))
+		return nil, b.errorf(e.Span(), "'%s' is %s, which is not a number", e, describe(v.Type))
 	}
 	return v, err
 }

@@ -281,7 +281,7 @@ func (b *binder) textPredicate(item *spec.Item, v *compiler.Value) (*compiler.Pr
 }
 
 // textRoom returns the number of characters that an array holds, or 0 if the string
-// is no array but behind a pointer.
+// is not an array, but behind a pointer.
 func textRoom(v *compiler.Value) int {
 	if v.Text != compiler.NoText {
 		return 0

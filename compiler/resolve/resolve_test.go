@@ -246,7 +246,7 @@ func TestRefusals(t *testing.T) {
 		{"read(buf - pos)", "-", "'buf' and 'pos' point to things of different sizes", "casts make numbers of them: (u64)buf - (u64)pos"},
 		{"callback(fwd + 1)", "fwd", "'fwd' points to something of unknown size", "say what it is with a cast: (u8 *)fwd"},
 		{"read(buf-len)", "len", "read has no argument 'len'", "did you mean 'buf->len'?"},
-		{"read(buf->stamp + 1)", "buf->stamp", "'buf->stamp' is struct timespec64, which is no number", ""},
+		{"read(buf->stamp + 1)", "buf->stamp", "'buf->stamp' is struct timespec64, which is not a number", ""},
 		{"read(buf->stamp == count)", "buf->stamp", "'buf->stamp' is struct timespec64, which has no order and cannot be compared with a value", ""},
 		{"open(dfd == path)", "==", "'dfd' is int, and 'path' is a pointer", "a cast makes a number of a pointer: (u64)dfd"},
 		{"read($comm == count)", "$comm", "'$comm' is an array of 16 bytes, which has no order and cannot be compared with a value", ""},

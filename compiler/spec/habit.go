@@ -231,7 +231,7 @@ const (
 	keyFirst      = "what calls are counted by comes before the aggregate: vfs_read($comm, count())"
 )
 
-// listHabit returns a hint for the list after a word that is no function, such as that of
+// listHabit returns a hint for the list after a word that is not a function, such as that of
 // kstack(5), or "".
 func (p *parser) listHabit() string {
 	word, _, called := strings.Cut(p.text, "(")

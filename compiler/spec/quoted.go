@@ -136,7 +136,7 @@ func (p *parser) badEscape(at, last int) error {
 	if p.text[at+1] == 'x' {
 		return Errorf(p.text, Span{at, min(at+4, last)}, `\x needs two hexadecimal digits`)
 	}
-	return Errorf(p.text, Span{at, at + 2}, "%s is no escape", Quote(p.text[at:at+2])).
+	return Errorf(p.text, Span{at, at + 2}, "%s is not an escape", Quote(p.text[at:at+2])).
 		WithHint(`the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`)
 }
 

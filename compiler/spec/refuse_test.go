@@ -1462,7 +1462,7 @@ the character has no closing '
   f(a == '\')
          ^`},
 	{`f(a == '\q')`, `
-'\q' is no escape
+'\q' is not an escape
   f(a == '\q')
           ^^
   the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`},
@@ -1472,7 +1472,7 @@ the character has no closing '
          ^^^^^^
   a character is written by its number in hexadecimal: '\x0a'`},
 	{`f(a == "\q")`, `
-'\q' is no escape
+'\q' is not an escape
   f(a == "\q")
           ^^
   the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`},

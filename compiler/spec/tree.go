@@ -13,7 +13,7 @@ type Trace struct {
 	Items      []*Item // nil if there is no list: every argument and the return value; empty: only the call
 	Cond       Cond    // the condition after "if", or nil
 	Values     bool    // no function, but Items that are read without a call, see [ParseValues]
-	Ending     *Trace  // where a span ends that begins at Func; nil if t is no span
+	Ending     *Trace  // where a span ends that begins at Func; nil if t is not a span
 	Key        Expr    // for both traces of a span: what tells which end belongs to which beginning
 	Watch      bool    // whether the items are memory to watch, see [ParseWatch]
 }

@@ -142,7 +142,7 @@ func (l *line) tableFits(a *Assert) error {
 }
 
 // tabled refuses a metric that is a table without aggregates, or has aggregates and
-// is no table.
+// is not a table.
 func (l *line) tabled(m *Metric, subject spec.Span, word string) error {
 	switch first := Tabled(m.Path...); {
 	case m.Kind == Rows && first == nil:

@@ -72,7 +72,7 @@ func readTypes(image []byte) ([]byte, error) {
 func payload(image []byte) ([]byte, error) {
 	const sectors, offset, length = 0x1f1, 0x248, 0x24c
 	if len(image) < length+4 || string(image[0x202:0x206]) != "HdrS" {
-		return nil, fmt.Errorf("it is no bootable image")
+		return nil, fmt.Errorf("it is not a bootable image")
 	}
 	from := (uint64(image[sectors])+1)*512 + uint64(binary.LittleEndian.Uint32(image[offset:]))
 	size := uint64(binary.LittleEndian.Uint32(image[length:]))

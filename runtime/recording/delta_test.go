@@ -167,7 +167,7 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-// TestDecompress checks that what is no frame, or one of another size, is refused.
+// TestDecompress checks that what is not a frame, or one of another size, is refused.
 func TestDecompress(t *testing.T) {
 	var d decompressor
 	content := bytes.Repeat([]byte("content "), 1000)

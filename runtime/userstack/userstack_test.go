@@ -159,7 +159,7 @@ func TestFrames(t *testing.T) {
 }
 
 // TestNoFrame verifies that an address below all mappings, which the kernel counts from
-// the mapping that follows it, is no frame.
+// the mapping that follows it, is not a frame.
 func TestNoFrame(t *testing.T) {
 	frames := New(process(t, 1, "")).Frames(1, raw(buildIDText, -0x555555554000, buildIDText, 0x10), later)
 	require.Len(t, frames, 1)

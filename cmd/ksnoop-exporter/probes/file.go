@@ -84,7 +84,7 @@ func check(s *suite.Suite, taken map[string]string) error {
 // take notes that a line has a name and series, and refuses the line if another has one of
 // them. Prometheus would take both for one metric, and the exporter could serve none.
 func take(taken map[string]string, at, name string, series []string) (err error) {
-	const line = "line " // the name of a line is no series
+	const line = "line " // the name of a line is not a series
 	keys := append([]string{line + name}, series...)
 	for _, key := range keys {
 		if before := taken[key]; before != "" {

@@ -38,7 +38,7 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestRead lists lines of which Prometheus would take two metrics for one, and such that
+// TestRead lists lines of which Prometheus would take two metrics for one, and ones that
 // are told apart.
 func TestRead(t *testing.T) {
 	const taken = "%s:4: %s is the metric of %s:3, too: rename the suite or the metric"

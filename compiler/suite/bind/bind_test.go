@@ -100,7 +100,7 @@ func TestOnlyCopy(t *testing.T) {
 }
 
 // TestRows lists the conditions on rows that are refused because of the types of a kernel,
-// and such that are not.
+// and some that are not.
 func TestRows(t *testing.T) {
 	kernel := compilertest.NewTarget(t, compilertest.WithTrampoline)
 	const long = " is size_t (long unsigned int) and holds 0 to 18446744073709551615"

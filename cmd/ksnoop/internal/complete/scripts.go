@@ -19,7 +19,7 @@ var (
 // Scripts are the completion scripts of the shells.
 var Scripts = map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 
-// Answer prints the answer to a shell. It is no error if nothing can be completed.
+// Answer prints the answer to a shell. It is not an error if nothing can be completed.
 func (c *Completer) Answer(args []string, w io.Writer) error {
 	var a answer
 	switch {

@@ -216,7 +216,7 @@ func (c *specWord) constants(fn *call, p position) {
 }
 
 // lineHead returns the offset of the place in a kprobe_events line, after "p:name ",
-// or -1 if the word is no such line.
+// or -1 if the word is not such a line.
 func lineHead(word string) int {
 	if word == "" || !strings.Contains("prft", word[:1]) {
 		return -1

@@ -89,7 +89,7 @@ func splitType(name string) (keyword, bare string) {
 }
 
 // intName returns the name that BTF has for C's name of an integer, such as long
-// unsigned int for unsigned long, or bare if it is no such name.
+// unsigned int for unsigned long, or bare if it is not such a name.
 func intName(bare string) string {
 	counts := map[string]int{}
 	for w := range strings.FieldsSeq(bare) {

@@ -329,7 +329,7 @@ func (m Moment) after(begin time.Duration) time.Duration {
 	return m.At
 }
 
-// checkGlob returns an error for a value of --func that is no pattern.
+// checkGlob returns an error for a value of --func that is not a pattern.
 func checkGlob(glob string) error {
 	if _, err := spec.ParseGlob(glob); err != nil {
 		return exit.Usagef("--func: %w", err)

@@ -82,7 +82,7 @@ func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
 }
 
 // checkRotate returns an error if the file is to be rotated, and is a device or the
-// like, which must keep its name, or if that would replace files that are no recordings.
+// like, which must keep its name, or if that would replace files that are not recordings.
 func (f *recordFile) checkRotate() error {
 	if f.Rotate == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (f *recordFile) checkRotate() error {
 	}
 	for n := 1; n <= f.kept(); n++ {
 		if of, err := BytesOfMagic(f.numbered(n)); err == nil && of != 0 && of != len(recording.Magic) {
-			return exit.Usagef("--rotate would replace %s, which is no recording: name another file, or move that one", f.numbered(n))
+			return exit.Usagef("--rotate would replace %s, which is not a recording: name another file, or move that one", f.numbered(n))
 		}
 	}
 	return nil

@@ -93,13 +93,13 @@ func TestRotateAgain(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// TestRotateOver verifies that files that are no recordings are not replaced, and that those
+// TestRotateOver verifies that files that are not recordings are not replaced, and that those
 // of an earlier recording go also where one between them is missing.
 func TestRotateOver(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(name+".2", []byte("notes"), 0o600))
 	_, err := openFile(&FileOptions{Name: name, Rotate: 10}, &term.Streams{})
-	require.EqualError(t, err, "--rotate would replace "+name+".2, which is no recording: name another file, or move that one")
+	require.EqualError(t, err, "--rotate would replace "+name+".2, which is not a recording: name another file, or move that one")
 	f, err := openFile(&FileOptions{Name: name, Rotate: 10, Keep: 1}, &term.Streams{})
 	require.NoError(t, err, "it is out of reach")
 	require.NoError(t, os.WriteFile(name+".2", []byte(recording.Magic), 0o600))

@@ -141,7 +141,7 @@ func (t *tracing) end(session *runtime.Session, err error) error {
 	return err
 }
 
-// Bounds limits a trace; 0 is no limit.
+// Bounds limits a trace; 0 means no limit.
 type Bounds struct {
 	Events   uint64
 	Duration time.Duration
