@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -146,6 +149,73 @@ func TestRoomSizes(t *testing.T) {
 		}
 		require.LessOrEqual(t, files, most, name)
 	}
+}
+
+// TestFileSizes checks that no file of a package has more than 400 lines, and that hardly
+// any has less than 30: what is shorter is often a piece of another file's concept. A file
+// for a command in cmd/ksnoop may be short, and so may doc.go.
+func TestFileSizes(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{.Dir}} {{join .GoFiles \" \"}}", module+"/...").Output()
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		name, dir, short := fields[0], fields[1], []string{}
+		for _, file := range fields[2:] {
+			source, err := os.ReadFile(filepath.Join(dir, file))
+			require.NoError(t, err)
+			lines := strings.Count(string(source), "\n")
+			require.LessOrEqual(t, lines, 400, "%s/%s", name, file)
+			if lines < 30 && file != "doc.go" {
+				short = append(short, file)
+			}
+		}
+		if name != module+"/cmd/ksnoop" && !strings.HasPrefix(name, module+"/e2e") {
+			require.LessOrEqual(t, len(short), 1, "%s: %s", name, short)
+		}
+	}
+}
+
+// jsonKey matches a key in the text of a JSON object.
+var jsonKey = regexp.MustCompile(`[{,\[]\s*"\w*"?$|"\w+"\s*:`)
+
+// jsonByHand lists packages that write JSON themselves, since they write a line for each
+// event, and cgroup, which looks for names in the files of container runtimes: with the
+// decoder of encoding/json the binary would exceed its limit.
+var jsonByHand = []string{"btfdump", "runtime/render", "runtime/cgroup"}
+
+// TestJSON checks that all other packages leave JSON to encoding/json.
+func TestJSON(t *testing.T) {
+	inside := 0
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.Name() == ".build" {
+			return fs.SkipDir // is not ours
+		}
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "../e2e/") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok {
+				field.Tag = nil // tells encoding/json the name
+			}
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(literal.Value)
+			require.NoError(t, err)
+			if jsonKey.MatchString(text) {
+				dir, err := filepath.Rel("..", filepath.Dir(path))
+				require.NoError(t, err)
+				require.Contains(t, jsonByHand, dir, "%s: %s", path, text)
+				inside++
+			}
+			return true
+		})
+		return nil
+	}))
+	require.Greater(t, inside, 30)
 }
 
 // wireFormat matches lines that know how BTF lies in a file: the magic number, the
