@@ -179,9 +179,8 @@ func TestFileSizes(t *testing.T) {
 var jsonKey = regexp.MustCompile(`[{,\[]\s*"\w*"?$|"\w+"\s*:`)
 
 // jsonByHand lists packages that write JSON themselves, since they write a line for each
-// event, and cgroup, which looks for names in the files of container runtimes: with the
-// decoder of encoding/json the binary would exceed its limit.
-var jsonByHand = []string{"btfdump", "runtime/render", "runtime/cgroup"}
+// event.
+var jsonByHand = []string{"btfdump", "runtime/render"}
 
 // TestJSON checks that all other packages leave JSON to encoding/json.
 func TestJSON(t *testing.T) {
@@ -278,4 +277,14 @@ func TestNoServer(t *testing.T) {
 	require.Contains(t, packages, "github.com/ksnoop/ksnoop/runtime/recording")
 	require.NotContains(t, packages, "net/http")
 	require.NotContains(t, packages, "net")
+}
+
+// TestNoCgo verifies that go install makes a static binary without CGO_ENABLED=0: nothing
+// in ksnoop has C if it may, as os/user and net would.
+func TestNoCgo(t *testing.T) {
+	cmd := exec.Command("go", "list", "-tags", "urfave_cli_no_docs", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}}{{end}}", "../cmd/ksnoop", "os/user")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	require.Equal(t, []string{"runtime/cgo", "os/user"}, strings.Fields(string(out)))
 }

@@ -11,10 +11,11 @@ import (
 	"runtime"
 )
 
-// cold are packages in which nothing is inlined, as they need no speed. This saves 0.3 MB.
+// cold are packages in which nothing is inlined, as they need no speed. This saves 0.4 MB.
 var cold = []string{
-	"fmt", "errors", "regexp/...", "encoding/json", "text/...", "compress/...", "internal/zstd", "github.com/urfave/cli/v2",
-	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/suite/...", "github.com/ksnoop/ksnoop/compiler/spec/kprobe",
+	"fmt", "errors", "reflect", "time", "regexp/...", "encoding/json", "text/...", "compress/...", "internal/zstd", "github.com/urfave/cli/v2",
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/spec/...", "github.com/ksnoop/ksnoop/compiler/suite/...",
+	"github.com/ksnoop/ksnoop/compiler/resolve",
 	"github.com/ksnoop/ksnoop/runtime/cgroup", "github.com/ksnoop/ksnoop/runtime/known", "github.com/ksnoop/ksnoop/runtime/clock",
 }
 
@@ -34,8 +35,8 @@ func build(arch, version, output string) error {
 	if err := copyModule(); err != nil {
 		return err
 	}
-	// Functions are aligned to 4 bytes, not to 32. This saves 0.13 MB.
-	args := []string{"build", "-modfile=" + modFile, "-buildvcs=false", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w -funcalign=4 -X main.version=" + version}
+	// Functions are aligned to 2 bytes, not to 32. This saves 0.16 MB.
+	args := []string{"build", "-modfile=" + modFile, "-buildvcs=false", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w -funcalign=2 -X main.version=" + version}
 	for _, name := range cold {
 		args = append(args, "-gcflags="+name+"=-l")
 	}

@@ -10,6 +10,7 @@ import (
 var (
 	id    = strings.Repeat("0123456789abcdef", 4)
 	other = strings.Repeat("fedcba9876543210", 4)
+	third = strings.Repeat("7777777700000000", 4)
 )
 
 // TestParse covers the paths that the runtimes give to cgroups.

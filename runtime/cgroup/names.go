@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,36 +9,35 @@ import (
 )
 
 // nameOf returns the name of a container as the files of its runtime below a root have
-// it, or "" if they cannot be read. Only root may read most of them. Names have no
-// characters that JSON escapes, so they are searched for: a parser of JSON would add
-// 0.1 MB to the program.
+// it, or "" if they cannot be read. Only root may read most of them.
 func nameOf(root string, c Container) string {
-	read := func(file string) string {
-		text, _ := os.ReadFile(filepath.Join(root, file)) // without it, there is no name
-		return string(text)
-	}
 	switch c.Runtime {
-	case "docker": // {..., "Name":"/web", ...}; other names in it have no slash
-		return between(read("var/lib/docker/containers/"+c.ID+"/config.v2.json"), `"Name":"/`, `"`)
-	case "podman": // [{"id":"...","names":["db"],...},...]
-		_, rest, _ := strings.Cut(read("var/lib/containers/storage/overlay-containers/containers.json"), `"id":"`+c.ID+`"`)
-		rest, _, _ = strings.Cut(rest, `"id":"`)
-		return between(rest, `"names":["`, `"`)
+	case "docker":
+		var config struct{ Name string } // with a slash: /web
+		readJSON(filepath.Join(root, "var/lib/docker/containers", c.ID, "config.v2.json"), &config)
+		return strings.TrimPrefix(config.Name, "/")
+	case "podman":
+		var containers []struct {
+			ID    string
+			Names []string
+		}
+		readJSON(filepath.Join(root, "var/lib/containers/storage/overlay-containers/containers.json"), &containers)
+		for _, each := range containers {
+			if each.ID == c.ID && len(each.Names) > 0 {
+				return each.Names[0]
+			}
+		}
 	case "containerd", "cri-o":
 		return podName(filepath.Join(root, "var/log/containers"), c.ID)
 	}
 	return ""
 }
 
-// between returns what is between the first occurrence of two texts, or "" if one of them
-// is missing.
-func between(text, begin, end string) string {
-	_, rest, _ := strings.Cut(text, begin)
-	found, _, ok := strings.Cut(rest, end)
-	if !ok {
-		return ""
+// readJSON reads a file into a value. Without it, or if it is damaged, there is no name.
+func readJSON(file string, into any) {
+	if text, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(text, into)
 	}
-	return found
 }
 
 // podName returns the name of a container of Kubernetes, NAMESPACE/POD/CONTAINER, by the

@@ -21,7 +21,9 @@ func newSystem(t *testing.T) (table *Table, add func(path string) uint64) {
 	}
 	write("var/lib/docker/containers/"+id+"/config.v2.json", `{"State":{},"GraphDriver":{"Name":"x"},"Name":"/web"}`)
 	write("var/lib/docker/containers/"+other+"/config.v2.json", `{"Name":"/cut`)
-	write("var/lib/containers/storage/overlay-containers/containers.json", `[{"id":"`+other+`","names":["db","x"]},{"id":"`+id+`"}]`)
+	write("var/lib/docker/containers/"+third+"/config.v2.json", `{ "Path" : "\"Name\":\"/x\"", "Name" : "/a\u002db" }`)
+	write("var/lib/containers/storage/overlay-containers/containers.json",
+		`[{"names":[ "db" , "x"],"id":"`+other+`"},{"id":"`+third+`","names":["cache"]},{"id":"`+id+`"}]`)
 	write("var/log/containers/shop-7d_prod_cart-"+other+".log", "")
 	write("var/log/containers/strange-"+id+".log", "")
 	mount := filepath.Join(root, "cgroup")
@@ -47,7 +49,9 @@ func TestTable(t *testing.T) {
 	for path, want := range map[string]string{
 		"system.slice/docker-" + id + ".scope":               "web",
 		"system.slice/docker-" + other + ".scope":            "fedcba987654",
+		"system.slice/docker-" + third + ".scope":            "a-b",
 		"machine.slice/libpod-" + other + ".scope/container": "db",
+		"machine.slice/libpod-" + third + ".scope":           "cache",
 		"machine.slice/libpod-" + id + ".scope":              "0123456789ab",
 		"kubepods/pod1/" + other:                             "prod/shop-7d/cart",
 		"kubepods/pod1/" + id:                                "0123456789ab",

@@ -85,8 +85,8 @@ type user struct {
 	Id   uint32
 }
 
-// ReadUsers returns the users of the file passwd. Package os/user cannot list
-// them, and in a program that is built with cgo it uses the C library.
+// ReadUsers returns the users of the file passwd. Package os/user cannot list them, and
+// with it go install would make a binary that needs the C library.
 func ReadUsers(passwd string) (users []user, err error) {
 	f, err := os.Open(passwd)
 	if err != nil {
