@@ -1,30 +1,25 @@
 package cgroup
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/valyala/fastjson"
 )
 
 // nameOf returns the name of a container as the files of its runtime below a root have
 // it, or "" if they cannot be read. Only root may read most of them.
 func nameOf(root string, c Container) string {
 	switch c.Runtime {
-	case "docker":
-		var config struct{ Name string } // with a slash: /web
-		readJSON(filepath.Join(root, "var/lib/docker/containers", c.ID, "config.v2.json"), &config)
-		return strings.TrimPrefix(config.Name, "/")
-	case "podman":
-		var containers []struct {
-			ID    string
-			Names []string
-		}
-		readJSON(filepath.Join(root, "var/lib/containers/storage/overlay-containers/containers.json"), &containers)
-		for _, each := range containers {
-			if each.ID == c.ID && len(each.Names) > 0 {
-				return each.Names[0]
+	case "docker": // {"Name": "/web", ...}
+		config := readJSON(filepath.Join(root, "var/lib/docker/containers", c.ID, "config.v2.json"))
+		return strings.TrimPrefix(string(config.GetStringBytes("Name")), "/")
+	case "podman": // [{"id": "...", "names": ["db"], ...}, ...]
+		for _, each := range readJSON(filepath.Join(root, "var/lib/containers/storage/overlay-containers/containers.json")).GetArray() {
+			if string(each.GetStringBytes("id")) == c.ID {
+				return string(each.GetStringBytes("names", "0"))
 			}
 		}
 	case "containerd", "cri-o":
@@ -33,11 +28,17 @@ func nameOf(root string, c Container) string {
 	return ""
 }
 
-// readJSON reads a file into a value. Without it, or if it is damaged, there is no name.
-func readJSON(file string, into any) {
-	if text, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(text, into)
+// readJSON returns what a file has, or nil, which has no members, if it cannot be read.
+func readJSON(file string) *fastjson.Value {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
 	}
+	v, err := fastjson.ParseBytes(text)
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 // podName returns the name of a container of Kubernetes, NAMESPACE/POD/CONTAINER, by the
