@@ -2,6 +2,7 @@ package complete
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf/rawtest"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -420,6 +422,32 @@ func FuzzCompleteBash(f *testing.F) {
 			require.True(t, strings.HasPrefix(whole[1].text, typed.text), "%q", c.text)
 		}
 	})
+}
+
+// TestThreadNames verifies that each offered pattern matches the name of a process, and
+// that a process without a name, such as one that has just ended, is left out.
+func TestThreadNames(t *testing.T) {
+	for name, want := range map[string]string{"": "", `a*[b?\c`: `a\*\[b\?\\c`} {
+		cmd := exec.Command("sh", "-c", `printf '%s\0' "$0" > /proc/$$/comm; echo; read end`, name)
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, err = out.Read(make([]byte, 1))
+		require.NoError(t, err)
+		var texts []string
+		for _, c := range (running{}).threadNames() {
+			texts = append(texts, c.text)
+		}
+		require.NoError(t, in.Close())
+		_ = cmd.Wait() // read has failed
+		require.NotContains(t, texts, "")
+		if want != "" {
+			require.Contains(t, texts, want)
+			require.True(t, spec.Matches(want, name))
+		}
+	}
 }
 
 func BenchmarkComplete(b *testing.B) {

@@ -88,13 +88,20 @@ func threadName(pid string) string {
 	return render.PlainName(strings.TrimSuffix(string(comm), "\n"))
 }
 
+// threadNames returns a pattern for the name of each process. One that has just ended has
+// no name.
 func (r running) threadNames() (all []*candidate) {
 	for _, p := range r.processes() {
-		all = append(all, &candidate{text: commOf(p.note)})
+		if name := commOf(p.note); name != "" {
+			all = append(all, &candidate{text: literally.Replace(name)})
+		}
 	}
 	slices.SortFunc(all, func(a, b *candidate) int { return cmp.Compare(a.text, b.text) })
 	return slices.CompactFunc(all, func(a, b *candidate) bool { return a.text == b.text })
 }
+
+// literally escapes what would be a wildcard in a pattern.
+var literally = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
 // commOf returns what $comm is of a thread with this name in /proc, which adds to a
 // worker's name what it does, and has names of kernel threads longer than 15 bytes.
