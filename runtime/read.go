@@ -18,8 +18,9 @@ var ErrWoken = errors.New("woken")
 // wrote it. It is valid until the next call.
 func (s *Session) ReadRecord() ([]byte, error) {
 	s.reading.Lock()
-	defer s.reading.Unlock()
-	if err := s.nextRecord(); err != nil {
+	err := s.nextRecord()
+	s.reading.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	number, err := recordedEvent(s.unit, s.record)

@@ -11,12 +11,16 @@ import (
 	"runtime"
 )
 
-// cold are packages in which nothing is inlined, as they need no speed. This saves 0.3 MB.
+// cold are packages in which nothing is inlined, as they need no speed. This saves 0.4 MB.
 var cold = []string{
 	"fmt", "errors", "reflect", "regexp/...", "encoding/json", "text/...", "compress/...", "internal/zstd", "github.com/urfave/cli/v2",
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/suite/...", "github.com/ksnoop/ksnoop/compiler/spec/kprobe",
 	"github.com/ksnoop/ksnoop/runtime/cgroup", "github.com/ksnoop/ksnoop/runtime/known", "github.com/ksnoop/ksnoop/runtime/clock",
 }
+
+// hot are packages of those that are on the way of each event, so that they are not cold:
+// otherwise it takes 9 % more instructions to print or to record an event.
+var hot = []string{"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run", "github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"}
 
 func main() {
 	arch := flag.String("arch", runtime.GOARCH, "architecture")
@@ -36,9 +40,7 @@ func build(arch, version, output string) error {
 	}
 	// Functions are aligned to 2 bytes, not to 32. This saves 0.16 MB.
 	args := []string{"build", "-modfile=" + modFile, "-buildvcs=false", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w -funcalign=2 -X main.version=" + version}
-	for _, name := range cold {
-		args = append(args, "-gcflags="+name+"=-l")
-	}
+	args = append(args, inlining()...)
 	cmd := exec.Command("go", append(args, "-o", output, "./cmd/ksnoop")...)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -46,4 +48,15 @@ func build(arch, version, output string) error {
 		return fmt.Errorf("%s: %w", cmd, err)
 	}
 	return nil
+}
+
+// inlining returns the flags that say what is inlined. The last one for a package counts.
+func inlining() (flags []string) {
+	for _, name := range cold {
+		flags = append(flags, "-gcflags="+name+"=-l")
+	}
+	for _, name := range hot {
+		flags = append(flags, "-gcflags="+name+"=")
+	}
+	return flags
 }

@@ -13,11 +13,8 @@ import (
 func TestCold(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
-	flags := "\nexport GOFLAGS += -trimpath"
-	for _, name := range cold {
-		flags += " -gcflags=" + name + "=-l"
-	}
-	require.Contains(t, string(makefile), flags+"\n")
+	flags := strings.Join(inlining(), " ")
+	require.Contains(t, string(makefile), "\nexport GOFLAGS += -trimpath "+flags+"\n")
 }
 
 // TestCopyModule verifies that the copy differs from the module by the patch, and that a

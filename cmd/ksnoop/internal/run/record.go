@@ -148,16 +148,9 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 	if r.shown != nil {
 		r.shown.redraw(tables)
 	}
-	read := session.ReadRecord
+	var p *passes
 	if tables.passes {
-		p := newPasses(session, &r.o.Tables, tables, r.unit, r.again)
-		read = func() ([]byte, error) {
-			if err := p.begin(); err != nil {
-				return nil, err
-			}
-			rec, err := session.ReadRecord()
-			return rec, p.end(err)
-		}
+		p = newPasses(session, &r.o.Tables, tables, r.unit, r.again)
 	}
 	for left := run.bounds.Events; ; {
 		if r.shown != nil && due(r.shown.out, session) {
@@ -166,7 +159,7 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 			}
 		}
 		before := session.Waits()
-		rec, err := read()
+		rec, err := r.read(session, p)
 		if session.Waits() != before { // the clock may have been set meanwhile
 			if err := r.lookAtClock(); err != nil {
 				return err
@@ -193,6 +186,18 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 			return r.losses(losses)
 		}
 	}
+}
+
+// read reads the next record, with p one of a pass over iterators.
+func (r *recorder) read(session *runtime.Session, p *passes) ([]byte, error) {
+	if p == nil {
+		return session.ReadRecord()
+	}
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	rec, err := session.ReadRecord()
+	return rec, p.end(err)
 }
 
 // again separates the rows of two passes over iterators.
