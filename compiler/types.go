@@ -14,9 +14,9 @@ func IsVoid(t btf.Type) bool {
 	return ok
 }
 
-// RecordMembers returns the members of a struct or union, or false for other
+// Members returns the members of a struct or union, or false for other
 // types.
-func RecordMembers(t btf.Type) ([]btf.Member, bool) {
+func Members(t btf.Type) ([]btf.Member, bool) {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:
 		return t.Members, true
@@ -108,7 +108,7 @@ func UnseenMembers(t btf.Type, seen map[btf.Type]bool, depth int) []btf.Member {
 	if seen[t] || depth > MaxTypeDepth {
 		return nil
 	}
-	members, ok := RecordMembers(t)
+	members, ok := Members(t)
 	if ok {
 		seen[t] = true
 	}

@@ -37,7 +37,7 @@ func Place(proto *btf.FuncProto, arch *compiler.Arch) (*compiler.Signature, erro
 			sig.Variadic = true
 			continue
 		}
-		param := compiler.Param{Name: p.Name, Type: p.Type, Typed: typedLoad(p.Type), Pointer: pointsToRecord(p.Type)}
+		param := compiler.Param{Name: p.Name, Type: p.Type, Typed: typedLoad(p.Type), Pointer: pointsToStructure(p.Type)}
 		if !spec.IsName(p.Name) {
 			param.Name = fmt.Sprintf("arg%d", len(sig.Params)+1)
 		}
@@ -90,7 +90,7 @@ func placeResult(t btf.Type, arch *compiler.Arch) (*compiler.Param, error) {
 	if err != nil {
 		return nil, fmt.Errorf("return value: %w", err)
 	}
-	r := &compiler.Param{Name: "return", Type: t, Size: size, Typed: typedLoad(t), Pointer: pointsToRecord(t)}
+	r := &compiler.Param{Name: "return", Type: t, Size: size, Typed: typedLoad(t), Pointer: pointsToStructure(t)}
 	n := (size + 7) / 8
 	if arch.AAPCS64 && size > 16 {
 		r.InMemory, n = true, 0
@@ -106,7 +106,7 @@ func placeResult(t btf.Type, arch *compiler.Arch) (*compiler.Param, error) {
 // byMemory reports whether System V passes a value in memory: it is larger than
 // two registers, or a structure with a part that is not aligned.
 func byMemory(t btf.Type, size int) bool {
-	return size > 16 || isRecord(t) && misaligned(t, 0, map[part]bool{}, 0)
+	return size > 16 || isStructure(t) && misaligned(t, 0, map[part]bool{}, 0)
 }
 
 // part is a type at an offset in a structure.
@@ -127,7 +127,7 @@ func misaligned(t btf.Type, at int, seen map[part]bool, depth int) bool {
 	if a, ok := btf.As[*btf.Array](t); ok {
 		return misaligned(a.Type, at, seen, depth+1)
 	}
-	members, ok := compiler.RecordMembers(t)
+	members, ok := compiler.Members(t)
 	if !ok {
 		size, err := btf.Sizeof(t)
 		return err == nil && size > 0 && at%min(size, 16) != 0
@@ -142,7 +142,7 @@ func quad(t btf.Type, seen map[btf.Type]bool, depth int) bool {
 	if a, ok := btf.As[*btf.Array](t); ok {
 		return depth <= compiler.MaxTypeDepth && quad(a.Type, seen, depth+1)
 	}
-	if !isRecord(t) {
+	if !isStructure(t) {
 		size, err := btf.Sizeof(t)
 		return err == nil && size == 16
 	}
@@ -162,7 +162,7 @@ func typedLoad(t btf.Type) bool {
 			_, plain := t.Target.(*btf.Void) // 5.10 refuses const void
 			return plain
 		}
-		_, ok := compiler.RecordMembers(t.Target)
+		_, ok := compiler.Members(t.Target)
 		return ok && !tagged(t)
 	}
 	return false

@@ -234,7 +234,7 @@ func (o *operand) sizeLast(size int) {
 
 // part reports whether an operand in words is a part of a structure.
 func (o *operand) part() bool {
-	return o.Type != o.Base.Param.Type && len(o.Casts) == 0 && isRecord(o.Base.Param.Type)
+	return o.Type != o.Base.Param.Type && len(o.Casts) == 0 && isStructure(o.Base.Param.Type)
 }
 
 // partOfWords determines the word that holds a member of a structure passed by

@@ -71,26 +71,26 @@ func refusal(fn *compiler.Function, f compiler.Features) string {
 		return "fentry takes a name, and several functions have this one"
 	case fn.Variadic:
 		return "fentry refuses a variable number of arguments"
-	case fn.Result != nil && isRecord(fn.Result.Type):
-		return "fentry refuses functions that return " + recordName(fn.Result.Type)
+	case fn.Result != nil && isStructure(fn.Result.Type):
+		return "fentry refuses functions that return " + structureName(fn.Result.Type)
 	}
 	for _, p := range fn.Params {
 		switch {
 		case p.Copy != nil:
 			size, _ := btf.Sizeof(p.Copy) // Place has checked the size
-			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, recordName(p.Copy), size)
+			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, structureName(p.Copy), size)
 		case p.Size == 0:
 			return fmt.Sprintf("fentry refuses argument %s, which has no size", p.Name)
-		case !isRecord(p.Type):
+		case !isStructure(p.Type):
 			if p.Size > 8 {
 				return fmt.Sprintf("fentry refuses argument %s of %d bytes", p.Name, p.Size)
 			}
 		case compiler.IsUnion(p.Type): // btf_distill_func_proto in kernel/bpf/btf.c
-			return fmt.Sprintf("fentry refuses argument %s, which is %s by value", p.Name, recordName(p.Type))
+			return fmt.Sprintf("fentry refuses argument %s, which is %s by value", p.Name, structureName(p.Type))
 		case !f.TrampolineStructs:
-			return fmt.Sprintf("this kernel's fentry refuses argument %s, which is %s by value", p.Name, recordName(p.Type))
+			return fmt.Sprintf("this kernel's fentry refuses argument %s, which is %s by value", p.Name, structureName(p.Type))
 		case p.Size > 16:
-			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, recordName(p.Type), p.Size)
+			return fmt.Sprintf("fentry refuses argument %s, which is %s of %d bytes by value", p.Name, structureName(p.Type), p.Size)
 		}
 	}
 	n := fn.Words()

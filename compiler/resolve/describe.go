@@ -27,12 +27,12 @@ func describeBare(t btf.Type) string {
 	case *btf.Enum:
 		return strings.TrimSpace("enum " + t.Name)
 	case *btf.Pointer:
-		if isRecord(t.Target) {
-			return "a pointer to " + recordName(t.Target)
+		if isStructure(t.Target) {
+			return "a pointer to " + structureName(t.Target)
 		}
 		return "a pointer"
 	case *btf.Struct, *btf.Union:
-		return recordName(t)
+		return structureName(t)
 	case *btf.Array:
 		size, _ := btf.Sizeof(t)
 		return fmt.Sprintf("an array of %d bytes", size)
@@ -42,15 +42,15 @@ func describeBare(t btf.Type) string {
 	return "of another kind"
 }
 
-// recordKind returns "struct" or "union".
-func recordKind(t btf.Type) string {
+// structureKind returns "struct" or "union".
+func structureKind(t btf.Type) string {
 	if compiler.IsUnion(t) {
 		return "union"
 	}
 	return "struct"
 }
 
-func recordName(t btf.Type) string {
+func structureName(t btf.Type) string {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Struct:
 		return strings.TrimSpace("struct " + t.Name)

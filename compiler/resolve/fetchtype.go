@@ -43,15 +43,15 @@ func (b *binder) fetch(item *spec.Item) (*compiler.Value, error) {
 // dentry that x points to, or of the dentry of the struct file that x points to.
 func dentryName(x spec.Expr, t *spec.FetchType) (spec.Expr, *spec.FetchType) {
 	at := x.Span()
-	record := func(name string) spec.Expr {
+	pointer := func(name string) spec.Expr {
 		return &spec.Cast{Type: spec.TypeName{Name: "struct " + name, Stars: 1, At: at}, X: x, At: at}
 	}
 	member := func(x spec.Expr, dot bool, name string) spec.Expr {
 		return &spec.Member{X: x, Dot: dot, Name: spec.Ident{Name: name, At: at}}
 	}
-	dentry := record("dentry")
+	dentry := pointer("dentry")
 	if t.Name == "%pD" {
-		dentry = member(member(record("file"), false, "f_path"), true, "dentry")
+		dentry = member(member(pointer("file"), false, "f_path"), true, "dentry")
 	}
 	return member(member(dentry, false, "d_name"), true, "name"), &spec.FetchType{Name: "string", At: t.At}
 }

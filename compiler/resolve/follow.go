@@ -31,13 +31,13 @@ var made = []string{"sk_buff", "sock", "bio", "request"}
 // follower builds the plan of a command that follows objects.
 type follower struct {
 	Following
-	target *compiler.Target
-	plan   *compiler.Plan
-	trace  *spec.Trace     // chooses the objects
-	object *compiler.Value // the pointer to the object, in that spec
-	record *btf.Struct     // the type of the object
-	ends   []string        // functions that end objects
-	bound  map[string]bool // arguments that have a probe, by argumentKey
+	target    *compiler.Target
+	plan      *compiler.Plan
+	trace     *spec.Trace     // chooses the objects
+	object    *compiler.Value // the pointer to the object, in that spec
+	structure *btf.Struct     // the type of the object
+	ends      []string        // functions that end objects
+	bound     map[string]bool // arguments that have a probe, by argumentKey
 }
 
 // Follow binds the spec that chooses objects, and finds the functions that get them.
@@ -46,7 +46,7 @@ func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	w.ends = endings[w.record.Name]
+	w.ends = endings[w.structure.Name]
 	if err := w.meets(); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (w *follower) start() error {
 	if w.object, err = b.sharedValue(t.Items[0].Value, spec.Ident{}); err != nil {
 		return err
 	}
-	if w.record = pointedRecord(w.object.Type); w.record == nil {
+	if w.structure = pointedStructure(w.object.Type); w.structure == nil {
 		return refuse(t.Items[0].Value.Span(), "'%s' is %s, and an object is what a pointer to a structure points to", w.object.Name, describe(w.object.Type))
 	}
 	w.object.Pointee = nil
@@ -116,7 +116,7 @@ func (w *follower) start() error {
 		return refuse(t.Func.At, "an object is chosen at the entry of %s or at its return, and the spec is about both", fn.Name).
 			WithHint("name arguments only, or the return value only")
 	}
-	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: w.object, Limit: w.Objects, Type: w.record}
+	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: w.object, Limit: w.Objects, Type: w.structure}
 	w.add(p, w.object.Base.Param, w.object.InWords())
 	return nil
 }
@@ -207,7 +207,7 @@ func (w *follower) meets() error {
 	}
 	if !w.target.Features.KprobeMulti && len(w.In) == 0 {
 		return fmt.Errorf("this kernel attaches probes one by one, as it has no kprobe.multi links, and %d functions take struct %s *: "+
-			"choose those to show with --in GLOB", found, w.record.Name)
+			"choose those to show with --in GLOB", found, w.structure.Name)
 	}
 	for name, reason := range reasons {
 		w.leaveOut(name, reason)
@@ -215,11 +215,11 @@ func (w *follower) meets() error {
 	for _, name := range w.Also {
 		makes := func(p *compiler.Probe) bool { return p.Follow.Role == compiler.Joins && p.Func.Name == name }
 		if !slices.ContainsFunc(w.plan.Probes, makes) {
-			return fmt.Errorf("--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.record.Name)
+			return fmt.Errorf("--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.structure.Name)
 		}
 	}
 	if found == 0 && len(w.In) > 0 {
-		return fmt.Errorf("no function that takes struct %s * matches %s", w.record.Name, strings.Join(w.In, ", "))
+		return fmt.Errorf("no function that takes struct %s * matches %s", w.structure.Name, strings.Join(w.In, ", "))
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (w *follower) makes(fn *btf.Func) bool {
 	if !w.takes(fn.Type.(*btf.FuncProto).Return) {
 		return false
 	}
-	return slices.Contains(made, w.record.Name) || slices.Contains(w.Also, fn.Name)
+	return slices.Contains(made, w.structure.Name) || slices.Contains(w.Also, fn.Name)
 }
 
 // joining binds a probe for a function that gets an object and returns one.
@@ -319,7 +319,7 @@ func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Prob
 		}
 	}
 	settleSides(p.Return)
-	p.Follow = &compiler.Follow{Role: compiler.Joins, Object: parent, Result: result, Type: w.record}
+	p.Follow = &compiler.Follow{Role: compiler.Joins, Object: parent, Result: result, Type: w.structure}
 	return p, nil
 }
 
@@ -340,6 +340,6 @@ func (w *follower) meeting(t *spec.Trace, fn *compiler.Function, param *compiler
 	if err := b.settlePoint(shown, nil, object); err != nil {
 		return nil, &showError{err}
 	}
-	p.Follow = &compiler.Follow{Role: role, Object: object, Type: w.record}
+	p.Follow = &compiler.Follow{Role: role, Object: object, Type: w.structure}
 	return p, nil
 }

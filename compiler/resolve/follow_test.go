@@ -91,8 +91,8 @@ func TestFollowByIndex(t *testing.T) {
 		}
 		return ids, true
 	}
-	target.FuncsTaking = func(record string) ([]btf.TypeID, bool) {
-		asked[record]++
+	target.FuncsTaking = func(structure string) ([]btf.TypeID, bool) {
+		asked[structure]++
 		return ids(func(fn *btf.Func) bool { return fn.Name == "ip_rcv" || fn.Name == "___trim" })
 	}
 	target.FuncsNamed = func(name string) ([]btf.TypeID, bool) {
@@ -206,7 +206,7 @@ func TestFollowEndFunctions(t *testing.T) {
 	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
 	freed := []string{"frees kfree", "frees kmem_cache_free"}
 	for _, tc := range []struct {
-		record    string
+		structure string
 		functions string
 		want      []string
 	}{
@@ -222,8 +222,8 @@ func TestFollowEndFunctions(t *testing.T) {
 		{"page", "free_pages", []string{"frees mm_page_free"}},
 		{"folio", "free_pages", []string{"frees mm_page_free"}},
 	} {
-		t.Run(tc.record+" "+tc.functions, func(t *testing.T) {
-			object := param("x", ptr(&btf.Struct{Name: tc.record, Size: 8}))
+		t.Run(tc.structure+" "+tc.functions, func(t *testing.T) {
+			object := param("x", ptr(&btf.Struct{Name: tc.structure, Size: 8}))
 			pages := []btf.FuncParam{param("__data", ptr(void)), object, param("order", compilertest.Uint)}
 			types := append(freeing(), fn("begin", void, object),
 				&btf.Typedef{Name: "btf_trace_mm_page_free", Type: ptr(&btf.FuncProto{Return: void, Params: pages})}, fn("__bpf_trace_mm_page_free", void, pages...))

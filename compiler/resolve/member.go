@@ -16,7 +16,7 @@ func (b *binder) member(e *spec.Member) (operand, error) {
 		return o, err
 	}
 	if e.Dot {
-		if !isRecord(o.Type) {
+		if !isStructure(o.Type) {
 			return o, b.noDot(e, &o)
 		}
 	} else if o, err = b.arrow(e, o); err != nil {
@@ -35,7 +35,7 @@ func (b *binder) noDot(e *spec.Member, o *operand) error {
 	if o.untyped {
 		return err.WithHint("BTF has no type of it; a cast says what it is: ((struct NAME)%s).%s", e.X, e.Name.Name)
 	}
-	if ptr, ok := btf.As[*btf.Pointer](o.Type); ok && isRecord(ptr.Target) {
+	if ptr, ok := btf.As[*btf.Pointer](o.Type); ok && isStructure(ptr.Target) {
 		return err.WithHint("it is a pointer: write '%s->%s'", e.X, e.Name.Name)
 	}
 	return err
@@ -49,12 +49,12 @@ func (b *binder) arrow(e *spec.Member, o operand) (operand, error) {
 		if o.untyped {
 			err = err.WithHint("BTF has no type of it; a cast says what it is: ((struct NAME *)%s)->%s", e.X, e.Name.Name)
 		}
-		if isRecord(o.Type) {
-			err = err.WithHint("it is the %s itself: write '%s.%s'", recordKind(o.Type), e.X, e.Name.Name)
+		if isStructure(o.Type) {
+			err = err.WithHint("it is the %s itself: write '%s.%s'", structureKind(o.Type), e.X, e.Name.Name)
 		}
 		return o, err
 	}
-	if !isRecord(target) {
+	if !isStructure(target) {
 		return o, b.errorf(e.Name.At, "'%s' does not point to a struct or union with known members", e.X)
 	}
 	return b.follow(o, e.X)
@@ -77,7 +77,7 @@ func (b *binder) follow(o operand, e spec.Expr) (operand, error) {
 		return b.element(o, a, 0, e)
 	}
 	ptr, _ := btf.As[*btf.Pointer](o.Type)
-	direct := o.known && !tagged(o.Type) && isRecord(ptr.Target)
+	direct := o.known && !tagged(o.Type) && isStructure(ptr.Target)
 	if n := len(o.Path); n > 0 && o.Path[n-1].Addr { // an address that has not been read
 		o.Path = appendPath(o.Path[:n-1], compiler.Access{Off: o.Path[n-1].Off})
 		o.Type, o.Load, o.Casts = ptr.Target, nil, nil

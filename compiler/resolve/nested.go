@@ -16,24 +16,24 @@ import (
 // have the same name, the least nested one counts.
 func nestedMembers(t btf.Type) map[string]string {
 	paths := map[string]string{}
-	type record struct {
+	type nested struct {
 		t      btf.Type
 		prefix string // ends with a dot
 		depth  int
 	}
 	seen := map[btf.Type]bool{}
-	for queue := []record{{t: t}}; len(queue) > 0 && len(paths) < mostNested; queue = queue[1:] {
+	for queue := []nested{{t: t}}; len(queue) > 0 && len(paths) < mostNested; queue = queue[1:] {
 		r := queue[0]
 		for _, m := range compiler.UnseenMembers(r.t, seen, r.depth) {
 			path := r.prefix + m.Name
 			if _, known := paths[m.Name]; !known && m.Name != "" && r.prefix != "" {
 				paths[m.Name] = path
 			}
-			inner := record{t: m.Type, prefix: path + ".", depth: r.depth + 1}
+			inner := nested{t: m.Type, prefix: path + ".", depth: r.depth + 1}
 			if m.Name == "" {
 				inner.prefix = r.prefix
 			}
-			if isRecord(m.Type) {
+			if isStructure(m.Type) {
 				queue = append(queue, inner)
 			}
 		}
@@ -49,7 +49,7 @@ const mostNested = 10000
 // sk_state is __sk_common.skc_state.
 func (b *binder) noMember(e *spec.Member, t btf.Type) error {
 	name := e.Name.Name
-	err := b.errorf(e.Name.At, "%s has no member '%s'", recordName(t), name)
+	err := b.errorf(e.Name.At, "%s has no member '%s'", structureName(t), name)
 	near, ok := spec.Nearest(name, memberNames(t))
 	if path := nestedLike(t, name, near); path != "" {
 		arrow := "->"

@@ -39,7 +39,7 @@ var frees = []string{"kfree", "kmem_cache_free"}
 
 // end adds the probes that end objects.
 func (w *follower) end() error {
-	w.ends = endings[w.record.Name]
+	w.ends = endings[w.structure.Name]
 	for _, name := range w.ends {
 		if !strings.HasPrefix(name, "tp:") {
 			_ = w.meet("", name, true, false, false) // a kernel needs to have only one of them
@@ -67,7 +67,7 @@ func (w *follower) frees() error {
 		}
 	}
 	if byRule == 0 && len(w.ends) > 0 {
-		w.plan.Notes = append(w.plan.Notes, fmt.Sprintf("where a struct %s ends cannot be traced on this kernel: an object ends when its memory is freed", w.record.Name))
+		w.plan.Notes = append(w.plan.Notes, fmt.Sprintf("where a struct %s ends cannot be traced on this kernel: an object ends when its memory is freed", w.structure.Name))
 	}
 	for _, name := range frees {
 		p, err := w.free(name, 1)
@@ -101,9 +101,9 @@ func (w *follower) free(name string, index int) (*compiler.Probe, error) {
 		return nil, err
 	}
 	object.Pointee = nil
-	f := &compiler.Follow{Role: compiler.Frees, Object: object, Type: w.record}
+	f := &compiler.Follow{Role: compiler.Frees, Object: object, Type: w.structure}
 	if len(fn.Params) > index+1 {
-		if cache := pointedRecord(fn.Params[index+1].Type); cache != nil && cache.Name == "kmem_cache" {
+		if cache := pointedStructure(fn.Params[index+1].Type); cache != nil && cache.Name == "kmem_cache" {
 			b.alias, b.object = "$cache", &fn.Params[index+1]
 			size, err := b.value(&spec.Member{X: &spec.Builtin{Name: spec.Ident{Name: "cache"}}, Name: spec.Ident{Name: "object_size"}}, spec.Ident{})
 			if err != nil {

@@ -23,11 +23,11 @@ func (b *binder) path(v *compiler.Value, format spec.Ident, fail func(string) er
 	if isPointer {
 		t = ptr.Target
 	}
-	record, ok := btf.As[*btf.Struct](t)
+	structure, ok := btf.As[*btf.Struct](t)
 	if !ok {
 		return fail("the path of a struct path, file or dentry")
 	}
-	members, ok := toDentry[record.Name]
+	members, ok := toDentry[structure.Name]
 	switch {
 	case !ok:
 		return fail("the path of a struct path, file or dentry")
@@ -42,28 +42,28 @@ func (b *binder) path(v *compiler.Value, format spec.Ident, fail func(string) er
 		v.Load = &compiler.Scalar{Size: 8}
 		v.Scalar = v.Load
 	}
-	walk, missing := pathWalk(b.target.Kernel, record, members)
+	walk, missing := pathWalk(b.target.Kernel, structure, members)
 	if missing != "" {
 		return b.errorf(format.At, "':path' cannot be shown: %s of this kernel is not as expected", missing)
 	}
-	v.Pointee, v.Text, v.Walk = record, compiler.PathText, walk
+	v.Pointee, v.Text, v.Walk = structure, compiler.PathText, walk
 	return nil
 }
 
 // pathWalk determines the offsets of a walk. If a structure lacks a member, it
 // returns the name of the structure.
-func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compiler.PathWalk, missing string) {
+func pathWalk(kernel *btf.Spec, structure *btf.Struct, members []string) (_ *compiler.PathWalk, missing string) {
 	w := &compiler.PathWalk{Mount: -1}
 	if len(members) > 0 {
 		parent := append(slices.Clone(members[:len(members)-1]), "mnt")
-		if w.Dentry, missing = memberAt(kernel, record.Name, members...); missing == "" {
-			w.Mount, missing = memberAt(kernel, record.Name, parent...)
+		if w.Dentry, missing = memberAt(kernel, structure.Name, members...); missing == "" {
+			w.Mount, missing = memberAt(kernel, structure.Name, parent...)
 		}
 	}
 	for _, m := range []struct {
-		at     *int
-		record string
-		names  []string
+		at        *int
+		structure string
+		names     []string
 	}{
 		{&w.Parent, "dentry", []string{"d_parent"}}, {&w.Name, "dentry", []string{"d_name", "name"}},
 		{&w.Hashed, "dentry", []string{"d_hash", "pprev"}},
@@ -76,7 +76,7 @@ func pathWalk(kernel *btf.Spec, record *btf.Struct, members []string) (_ *compil
 		if missing != "" {
 			break
 		}
-		*m.at, missing = memberAt(kernel, m.record, m.names...)
+		*m.at, missing = memberAt(kernel, m.structure, m.names...)
 	}
 	if missing == "" && !walkFits(w) {
 		missing = "struct dentry"
@@ -93,16 +93,16 @@ func walkFits(w *compiler.PathWalk) bool {
 
 // memberAt returns the offset of the member of a struct that names lead to, each a
 // member of the one before. If there is none, it returns the name of the struct.
-func memberAt(kernel *btf.Spec, record string, names ...string) (off int, missing string) {
+func memberAt(kernel *btf.Spec, structure string, names ...string) (off int, missing string) {
 	var s *btf.Struct
-	if kernel.TypeByName(record, &s) != nil {
-		return 0, "struct " + record
+	if kernel.TypeByName(structure, &s) != nil {
+		return 0, "struct " + structure
 	}
 	var t btf.Type = s
 	for _, name := range names {
 		at, ok := compiler.FindMember(t, name)
 		if !ok {
-			return 0, "struct " + record
+			return 0, "struct " + structure
 		}
 		off += int(at.Offset.Bytes())
 		t = at.Member.Type
@@ -113,7 +113,7 @@ func memberAt(kernel *btf.Spec, record string, names ...string) (off int, missin
 // lastName returns the spec of the last name of a path.
 func lastName(v *compiler.Value) string {
 	ptr, _ := btf.As[*btf.Pointer](v.Type)
-	record, _ := btf.As[*btf.Struct](ptr.Target)
+	structure, _ := btf.As[*btf.Struct](ptr.Target)
 	text, arrow := v.Name, "->"
 	if text[0] == '*' || text[0] == '(' {
 		text = "(" + text + ")"
@@ -121,7 +121,7 @@ func lastName(v *compiler.Value) string {
 	if n := len(v.Path); n > 0 && v.Path[n-1].Addr {
 		arrow = "."
 	}
-	for _, m := range toDentry[record.Name] {
+	for _, m := range toDentry[structure.Name] {
 		text += arrow + m
 		arrow = "."
 		if m == "dentry" {

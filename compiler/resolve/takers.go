@@ -19,7 +19,7 @@ func (w *follower) takers(types *btf.Spec) ([]*btf.Func, error) {
 // mayTake returns functions, among them all that have such a parameter.
 func (w *follower) mayTake(types *btf.Spec) (all []*btf.Func, err error) {
 	if types == w.target.Kernel && w.target.FuncsTaking != nil {
-		if ids, known := w.target.FuncsTaking(w.record.Name); known {
+		if ids, known := w.target.FuncsTaking(w.structure.Name); known {
 			return typesByID[*btf.Func](types, ids)
 		}
 	}
@@ -60,22 +60,22 @@ func (w *follower) wanted(module, name string) bool {
 	})
 }
 
-// pointedRecord returns the structure that a pointer points to, or nil.
-func pointedRecord(t btf.Type) *btf.Struct {
+// pointedStructure returns the structure that a pointer points to, or nil.
+func pointedStructure(t btf.Type) *btf.Struct {
 	ptr, ok := btf.As[*btf.Pointer](t)
 	if !ok {
 		return nil
 	}
-	record, ok := btf.UnderlyingType(ptr.Target).(*btf.Struct)
-	if !ok || record.Name == "" {
+	structure, ok := btf.UnderlyingType(ptr.Target).(*btf.Struct)
+	if !ok || structure.Name == "" {
 		return nil
 	}
-	return record
+	return structure
 }
 
 // takes reports whether a type is that of pointers to the objects. Modules have
 // copies of some of the kernel's types.
 func (w *follower) takes(t btf.Type) bool {
-	record := pointedRecord(t)
-	return record != nil && (record == w.record || record.Name == w.record.Name && record.Size == w.record.Size)
+	structure := pointedStructure(t)
+	return structure != nil && (structure == w.structure || structure.Name == w.structure.Name && structure.Size == w.structure.Size)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-func isRecord(t btf.Type) bool {
-	_, ok := compiler.RecordMembers(t)
+func isStructure(t btf.Type) bool {
+	_, ok := compiler.Members(t)
 	return ok
 }
 
-// pointsToRecord reports whether t is a pointer to a struct or union.
-func pointsToRecord(t btf.Type) bool {
+// pointsToStructure reports whether t is a pointer to a struct or union.
+func pointsToStructure(t btf.Type) bool {
 	ptr, ok := btf.As[*btf.Pointer](t)
-	return ok && isRecord(ptr.Target)
+	return ok && isStructure(ptr.Target)
 }
 
 // tagged reports whether a pointer carries a type tag such as user or percpu,

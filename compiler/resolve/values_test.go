@@ -93,12 +93,12 @@ ffffffffc0002020 D typed	[nat]
 `), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
-	record := func(name string, size uint32) *btf.Struct {
+	structure := func(name string, size uint32) *btf.Struct {
 		return &btf.Struct{Name: name, Size: size, Members: []btf.Member{{Name: "number", Type: compilertest.Int}}}
 	}
 	modules := map[string][]btf.Type{
-		"loop": {record("disk", 4), record("both", 4), record("buf", 4)},
-		"nat":  {record("table", 8), record("both", 8), &btf.Var{Name: "typed", Type: record("table", 8), Linkage: btf.GlobalVar}},
+		"loop": {structure("disk", 4), structure("both", 4), structure("buf", 4)},
+		"nat":  {structure("table", 8), structure("both", 8), &btf.Var{Name: "typed", Type: structure("table", 8), Linkage: btf.GlobalVar}},
 	}
 	target.Modules = func() []string { return []string{"loop", "nat"} }
 	target.Module = func(name string) (*btf.Spec, error) {
@@ -119,7 +119,7 @@ func TestModuleValues(t *testing.T) {
 		text   string
 		addr   uint64
 		perCPU bool
-		record string
+		name   string
 		size   uint32
 	}{
 		{"(struct disk)@devices", 0xffffffffc0001000, false, "disk", 4},
@@ -140,10 +140,10 @@ func TestModuleValues(t *testing.T) {
 		v := p.Entry[0]
 		require.Equal(t, tc.addr, v.Base.Addr, tc.text)
 		require.Equal(t, tc.perCPU, v.Base.PerCPU != 0, tc.text)
-		record, ok := btf.As[*btf.Struct](v.Type)
+		structure, ok := btf.As[*btf.Struct](v.Type)
 		require.True(t, ok, tc.text)
-		require.Equal(t, tc.record, record.Name)
-		require.Equal(t, tc.size, record.Size, tc.text)
+		require.Equal(t, tc.name, structure.Name)
+		require.Equal(t, tc.size, structure.Size, tc.text)
 	}
 	for text, want := range map[string][2]string{
 		"(int)@debug": {"there are 2 symbols 'debug' in this kernel, and a name cannot tell them apart",

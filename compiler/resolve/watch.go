@@ -247,7 +247,7 @@ func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, obj
 		return b.errorf(t.Func.At, "an object is found at the entry of %s or at its return, and the spec is about both", fn.Name).
 			WithHint("name arguments only, or the return value only")
 	}
-	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: object, Limit: objects, Type: pointedRecord(object.Type)}
+	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: object, Limit: objects, Type: pointedStructure(object.Type)}
 	for range objects {
 		for i, m := range members {
 			slot, err := b.slot(m.watch, p, i, slots(plan))
@@ -261,7 +261,7 @@ func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, obj
 	plan.Notes = append(plan.Notes, fn.Notes()...)
 	choice := *t
 	choice.Items = []*spec.Item{{Value: base}}
-	ends := &follower{target: target, trace: &choice, plan: plan, bound: map[string]bool{}, object: object, record: pointedRecord(object.Type)}
+	ends := &follower{target: target, trace: &choice, plan: plan, bound: map[string]bool{}, object: object, structure: pointedStructure(object.Type)}
 	return ends.end()
 }
 
@@ -347,7 +347,7 @@ func (b *builder) objectOf(member spec.Expr) (*compiler.Value, spec.Expr, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		if pointedRecord(v.Type) == nil {
+		if pointedStructure(v.Type) == nil {
 			continue
 		}
 		object := *v

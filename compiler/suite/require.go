@@ -8,7 +8,7 @@ import (
 
 var (
 	requireWords = []string{"kernel", "func", "btf"}
-	recordWords  = []string{"struct", "union", "enum", "typedef"}
+	typeWords    = []string{"struct", "union", "enum", "typedef"}
 	versionOps   = map[string]spec.Op{"==": spec.Eq, "!=": spec.Ne, "<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
 )
 
@@ -27,7 +27,7 @@ func (p *parser) require(l *line) (err error) {
 		r.Name, err = l.symbol("the name of a function", true)
 	case "btf":
 		r.Kind = RequireBTF
-		if r.Record, err = l.oneOf("a kind of type", recordWords); err == nil {
+		if r.Keyword, err = l.oneOf("a kind of type", typeWords); err == nil {
 			r.Name, err = l.symbol("the name of a type", false)
 		}
 	}
@@ -106,7 +106,7 @@ func (r *Require) String() string {
 	case RequireFunc:
 		return "require func " + r.Name
 	case RequireBTF:
-		return "require btf " + r.Record + " " + r.Name
+		return "require btf " + r.Keyword + " " + r.Name
 	default:
 		return "require kernel " + r.Op.String() + " " + r.Version.String()
 	}

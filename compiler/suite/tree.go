@@ -25,9 +25,9 @@ type Require struct {
 	Kind RequireKind
 	Op   spec.Op // of RequireKernel: compares the kernel's version with Version
 	Version
-	Record string // of RequireBTF: struct, union, enum or typedef
-	Name   string // of RequireFunc and RequireBTF
-	From   spec.Source
+	Keyword string // of RequireBTF: struct, union, enum or typedef
+	Name    string // of RequireFunc and RequireBTF
+	From    spec.Source
 }
 
 // RequireKind is the kind of thing that is required.

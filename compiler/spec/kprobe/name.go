@@ -71,7 +71,7 @@ func (p *parser) slotOf2009(id spec.Ident, number string) (spec.Expr, error) {
 // members parses the members after x, which is an argument or the return value.
 func (p *parser) members(x spec.Expr) (spec.Expr, error) {
 	for depth := 1; p.has("->") || p.has("."); depth++ {
-		if err := p.checkRecord(x, depth); err != nil {
+		if err := p.checkMembers(x, depth); err != nil {
 			return nil, err
 		}
 		dot := p.accept(".")
@@ -91,8 +91,8 @@ func (p *parser) members(x spec.Expr) (spec.Expr, error) {
 	return x, nil
 }
 
-// checkRecord refuses members of a value that has no type.
-func (p *parser) checkRecord(x spec.Expr, depth int) error {
+// checkMembers refuses members of a value that has no type.
+func (p *parser) checkMembers(x spec.Expr, depth int) error {
 	at := p.at(2)
 	if p.has(".") {
 		at = p.at(1)

@@ -26,7 +26,7 @@ func Unmet(requires []*suite.Require, target *compiler.Target, release string) s
 				met, reason = false, ": "+Sentence(err)
 			}
 		case suite.RequireBTF:
-			met = hasRecord(target.Kernel, r.Record, r.Name)
+			met = hasType(target.Kernel, r.Keyword, r.Name)
 		}
 		if !met {
 			return fmt.Sprintf("the file requires %s%s", strings.TrimSpace(strings.TrimPrefix(r.String(), "require")), reason)
@@ -45,8 +45,8 @@ func FunctionTrace(name string) *spec.Trace {
 	return t
 }
 
-// hasRecord reports whether there is a type of a kind and name.
-func hasRecord(types *btf.Spec, kind, name string) bool {
+// hasType reports whether there is a type of a kind and name.
+func hasType(types *btf.Spec, kind, name string) bool {
 	found, err := types.AnyTypesByName(name)
 	if err != nil {
 		return false

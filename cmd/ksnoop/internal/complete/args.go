@@ -121,7 +121,7 @@ func completeType(source typeSource, word string) (found []*candidate) {
 	kinds := []rawbtf.Kind{rawbtf.Struct, rawbtf.Union, rawbtf.Enum, rawbtf.Enum64, rawbtf.Typedef}
 	before, name := "", word
 	if kind, bare, ok := strings.Cut(word, " "); ok {
-		before, name, kinds = kind+" ", bare, []rawbtf.Kind{cmp.Or(recordKinds[kind], rawbtf.FuncProto)}
+		before, name, kinds = kind+" ", bare, []rawbtf.Kind{cmp.Or(keywordKinds[kind], rawbtf.FuncProto)}
 	}
 	for _, name := range types.Named(name, kinds...) {
 		if render.PlainName(name) == name {

@@ -44,7 +44,7 @@ func (*made) processes() []*candidate {
 func (*made) threadNames() []*candidate { return []*candidate{{text: "cat"}, {text: "init"}} }
 func (*made) users() []*candidate       { return []*candidate{{text: "root", note: "0"}} }
 
-// madeSystem returns a system whose kernel has records of all kinds, and a module.
+// madeSystem returns a system whose kernel has structures of all kinds, and a module.
 func madeSystem(t testing.TB, more ...btf.Type) *made {
 	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
 	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}

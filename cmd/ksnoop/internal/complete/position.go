@@ -72,8 +72,8 @@ func (p *position) find(before string, adjacent bool, parens int) {
 	case p.findConstant(before):
 	case hasWord(before, "if"), hasWord(before, "on"), hasAnySuffix(before, "(", ",", "&&", "||", "!", "*", "+", "-", "|", "<<", ">>"):
 		p.kind = placeValue
-	case recordKinds[lastWord(before)] != 0 && !adjacent:
-		p.kind, p.typeKind = placeType, recordKinds[lastWord(before)]
+	case keywordKinds[lastWord(before)] != 0 && !adjacent:
+		p.kind, p.typeKind = placeType, keywordKinds[lastWord(before)]
 	case p.cast:
 		p.kind = placeValue
 	case parens == 0 && (before == "" || !adjacent) && !hasIf(before):

@@ -92,7 +92,7 @@ func (c *call) memberType(m *spec.Member) (operandType, bool) {
 func (c *call) castType(t spec.TypeName) (operandType, bool) {
 	kinds := []rawbtf.Kind{rawbtf.Typedef, rawbtf.Int, rawbtf.Struct, rawbtf.Union, rawbtf.Enum}
 	name := t.Name
-	for word, kind := range recordKinds {
+	for word, kind := range keywordKinds {
 		if bare, ok := strings.CutPrefix(name, word+" "); ok {
 			kinds, name = []rawbtf.Kind{kind}, bare
 		}
@@ -101,8 +101,8 @@ func (c *call) castType(t spec.TypeName) (operandType, bool) {
 	return operandType{id, t.Stars}, id != 0
 }
 
-// recordKinds are the kinds of types by the keywords before their names.
-var recordKinds = map[string]rawbtf.Kind{"struct": rawbtf.Struct, "union": rawbtf.Union, "enum": rawbtf.Enum}
+// keywordKinds are the kinds of types by the keywords before their names.
+var keywordKinds = map[string]rawbtf.Kind{"struct": rawbtf.Struct, "union": rawbtf.Union, "enum": rawbtf.Enum}
 
 // target returns the type that a pointer points to.
 func (c *call) target(t operandType) (operandType, bool) {
@@ -113,7 +113,7 @@ func (c *call) target(t operandType) (operandType, bool) {
 	return operandType{id: c.types.Target(bare)}, c.types.Kind(bare) == rawbtf.Pointer
 }
 
-// parts returns the members of a record, or with pointer those of the record that it
+// parts returns the members of a structure, or with pointer those of the structure that it
 // points to.
 func (c *call) parts(t operandType, pointer bool) []rawbtf.Field {
 	if pointer {

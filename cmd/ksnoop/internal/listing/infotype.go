@@ -161,7 +161,7 @@ type typeObject struct {
 	Module  btfdump.JSONString `json:"module,omitempty"`
 	Size    int                `json:"size"`
 	Of      btfdump.JSONString `json:"of,omitempty"` // of a typedef or a variable: its type
-	*record
+	*structure
 	Values []enumerator `json:"values,omitempty"`
 }
 
@@ -192,6 +192,6 @@ func newTypeObject(t namedType) (*typeObject, error) {
 		o.Kind = "other"
 	}
 	r, err := layoutOf(body)
-	o.record, o.Values = r, enumerators(body)
+	o.structure, o.Values = r, enumerators(body)
 	return o, err
 }

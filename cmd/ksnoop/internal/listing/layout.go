@@ -9,25 +9,25 @@ import (
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// record is the layout of a struct or union.
-type record struct {
+// structure is the layout of a struct or union.
+type structure struct {
 	Members []member `json:"members"`
 	Holes   []hole   `json:"holes,omitempty"`
 	// Padding is the number of unused bytes at the end.
 	Padding int `json:"padding,omitempty"`
 }
 
-// member is a member of a record. Those without a name are transparent in C.
+// member is a member of a structure. Those without a name are transparent in C.
 type member struct {
 	Name   btfdump.JSONString `json:"name"`
 	Type   btfdump.JSONString `json:"type"`
-	Offset int                `json:"offset"`         // in bytes, from the beginning of the outermost record
+	Offset int                `json:"offset"`         // in bytes, from the beginning of the outermost structure
 	Size   int                `json:"size"`           // of its type, in bytes
 	Bit    int                `json:"bit,omitempty"`  // of a bitfield: its first bit in the byte at Offset
 	Bits   int                `json:"bits,omitempty"` // of a bitfield: its width
 	// The layout of the member's type, or its enumerators, if the type has no name by
 	// which it could be looked up.
-	*record
+	*structure
 	Values []enumerator `json:"values,omitempty"`
 
 	typ btf.Type
@@ -58,23 +58,23 @@ type layouter struct{ left int } // members and enumerators that may still come
 
 // layoutOf returns the layout of a struct or union, or nil if t is something else. It
 // returns an error if the layout has too many members.
-func layoutOf(t btf.Type) (*record, error) {
+func layoutOf(t btf.Type) (*structure, error) {
 	l := layouter{left: mostMembers}
-	r := l.record(t, 0, 0)
+	r := l.structure(t, 0, 0)
 	if l.left < 0 {
 		return nil, fmt.Errorf("%s has more than %d members with those inside", render.PlainName(btfdump.TypeName(t)), mostMembers)
 	}
 	return r, nil
 }
 
-// record returns the layout of a record at a bit offset.
-func (l *layouter) record(t btf.Type, base, depth int) *record {
+// structure returns the layout of a structure at a bit offset.
+func (l *layouter) structure(t btf.Type, base, depth int) *structure {
 	members, size, ok := membersOf(t)
 	l.left -= len(members)
 	if !ok || l.left < 0 || depth > mostNested {
 		return nil
 	}
-	r := &record{Members: []member{}}
+	r := &structure{Members: []member{}}
 	end := base
 	for _, m := range members {
 		one := member{
@@ -91,7 +91,7 @@ func (l *layouter) record(t btf.Type, base, depth int) *record {
 		}
 		end = max(end, at+width)
 		if inner := unnamed(m.Type); inner != nil {
-			one.record, one.Values = l.record(inner, at, depth+1), enumerators(inner)
+			one.structure, one.Values = l.structure(inner, at, depth+1), enumerators(inner)
 			l.left -= len(one.Values)
 		}
 		r.Members = append(r.Members, one)

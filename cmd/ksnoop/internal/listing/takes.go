@@ -215,15 +215,15 @@ func inModules(text string, kernel *compiler.Target) bool {
 func noneTakes(takes []string, kernel *compiler.Target) error {
 	for _, text := range takes {
 		w, err := parseWanted(text, kernel, nil)
-		if err == nil && w.stars == 0 && slices.ContainsFunc(w.named, func(t btf.Type) bool { return isRecord(t) }) {
+		if err == nil && w.stars == 0 && slices.ContainsFunc(w.named, func(t btf.Type) bool { return isStructure(t) }) {
 			return exit.Usagef("no function takes %q by value: did you mean '%s *'?", text, strings.TrimSpace(btfdump.TypeName(w.named[0])))
 		}
 	}
 	return exit.Usagef("no function that was looked at takes %s", strings.Join(quotedAll(takes), " and "))
 }
 
-// isRecord reports whether a type is a struct or union.
-func isRecord(t btf.Type) bool {
+// isStructure reports whether a type is a struct or union.
+func isStructure(t btf.Type) bool {
 	_, _, ok := membersOf(t)
 	return ok
 }

@@ -107,8 +107,8 @@ func describe(t btf.Type, note string) string {
 	return text + note
 }
 
-// summary returns the comment at the end of a record.
-func (w *typeWriter) summary(t btf.Type, r *record, note string) string {
+// summary returns the comment at the end of a structure.
+func (w *typeWriter) summary(t btf.Type, r *structure, note string) string {
 	size := sizeOf(t)
 	text := plural(size, "byte")
 	if size > cacheLine {
@@ -124,8 +124,8 @@ func (w *typeWriter) summary(t btf.Type, r *record, note string) string {
 	return text + note
 }
 
-// members writes the members of a record and its holes.
-func (w *typeWriter) members(r *record, depth int) {
+// members writes the members of a structure and its holes.
+func (w *typeWriter) members(r *structure, depth int) {
 	if r == nil {
 		return
 	}
@@ -166,12 +166,12 @@ func (w *typeWriter) member(m member, indent string, depth int) {
 		decl += fmt.Sprintf(" : %d", m.Bits)
 	}
 	before, after, ok := strings.Cut(decl, "{...}")
-	if !ok || m.record == nil && m.Values == nil {
+	if !ok || m.structure == nil && m.Values == nil {
 		fmt.Fprintln(&w.text, render.Wrap(at+decl+";", w.width, len(at)+4))
 		return
 	}
 	fmt.Fprintf(&w.text, "%s%s{\n", at, before)
-	w.members(m.record, depth+1)
+	w.members(m.structure, depth+1)
 	w.values(m.Values, noPlace+indent+"    ")
 	fmt.Fprintf(&w.text, "%s%s}%s;\n", noPlace, indent, after)
 }
