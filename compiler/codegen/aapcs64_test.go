@@ -121,7 +121,7 @@ func TestResultInMemoryARM64(t *testing.T) {
 
 // The multi kinds follow returns as well.
 func TestAttachARM64(t *testing.T) {
-	target := onARM64(t, compilertest.WithSession)
+	target := onARM64(t, compilertest.WithKprobeSession)
 	attach := mustResolve(t, target, "read(count, return == 3)").Attach
 	require.Equal(t, []compiler.Kind{compiler.KprobeSession, compiler.KprobeSession}, []compiler.Kind{attach.Entry, attach.Return})
 	require.Equal(t, compiler.KretprobeMulti, mustResolve(t, target, "read(return)").Attach.Return)

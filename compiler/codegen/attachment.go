@@ -24,7 +24,7 @@ func (u *generator) sides(i int, p *compiler.Probe, opts options, entry, ret fun
 			entry = nil
 		}
 		c := u.newCode()
-		session(c, p, entry, ret)
+		kprobeSession(c, p, entry, ret)
 		u.program(i, p, compiler.KprobeSession, c.insns)
 		return
 	}

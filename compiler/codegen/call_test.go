@@ -36,15 +36,15 @@ type rig struct {
 	missed compiler.Kind  // kind whose programs the kernel skips
 
 	ran       int // number of instructions run
-	cancelled map[sessionCall]bool
+	cancelled map[cancelledCall]bool
 	entered   map[string]uint64 // calls by function
 	shownOf   map[*compiler.EventType]uint64
 	wanted    map[int]*compiler.Counters // expected counters
 }
 
-// A sessionCall is a call for which the kernel does not run the return side of a
+// A cancelledCall is a call for which the kernel does not run the return side of a
 // kprobe.session, because the program has returned 1 at the entry.
-type sessionCall struct {
+type cancelledCall struct {
 	program string
 	regs    uint64
 }
@@ -107,7 +107,7 @@ func newRigOn(t testing.TB, target *compiler.Target, opts compiler.Options, w re
 
 // withMachine returns a rig that runs a unit in a machine.
 func withMachine(t testing.TB, unit *generator, arch *compiler.Arch) *rig {
-	r := &rig{t: t, unit: unit, arch: arch, machine: newMachine(unit.Unit), entered: map[string]uint64{}, cancelled: map[sessionCall]bool{}, wanted: map[int]*compiler.Counters{}}
+	r := &rig{t: t, unit: unit, arch: arch, machine: newMachine(unit.Unit), entered: map[string]uint64{}, cancelled: map[cancelledCall]bool{}, wanted: map[int]*compiler.Counters{}}
 	r.readsUser = arch.ReadsUser
 	for i := range unit.Events {
 		r.wanted[i] = &compiler.Counters{}
@@ -274,8 +274,8 @@ func (r *rig) runEach(fn *compiler.Function, trampoline, regs uint64, kinds ...c
 			if !slices.Contains(kinds, a.Kind) || a.Kind == r.missed || place.Symbol != fn.Symbol {
 				continue
 			}
-			session := sessionCall{a.Program, regs}
-			if r.atRet && r.cancelled[session] {
+			call := cancelledCall{a.Program, regs}
+			if r.atRet && r.cancelled[call] {
 				continue
 			}
 			r.cookie, r.words, r.ip = place.Cookie, uint64(fn.Words()), place.Addr
@@ -299,7 +299,7 @@ func (r *rig) runEach(fn *compiler.Function, trampoline, regs uint64, kinds ...c
 				require.NotNil(r.t, place.Probe.Follow, "it does not jump")
 			}
 			if a.Kind == compiler.KprobeSession && !r.atRet && r.result == 1 {
-				r.cancelled[session] = true
+				r.cancelled[call] = true
 			}
 		}
 	}

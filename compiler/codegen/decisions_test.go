@@ -74,7 +74,7 @@ func TestDecisions(t *testing.T) {
 
 // Which kind is chosen where there are several, and which may be asked for.
 func TestAttachKinds(t *testing.T) {
-	lazy := compilertest.WithSession
+	lazy := compilertest.WithKprobeSession
 	lazy.Trampoline, lazy.TrampolineWords, lazy.TrampolineStructs, lazy.Preemptible = true, 12, true, true
 	early := lazy // like 6.12
 	early.Preemptible, early.ReturnsUnlimited = false, false

@@ -181,7 +181,7 @@ func TestEventAttach(t *testing.T) {
 			require.Equal(t, want.Return, plan.Probes[0].Attach.Return, tc.line)
 		}
 	}
-	_, err := resolve.All(compilertest.ParseAll(t, "p read %di"), compilertest.NewTarget(t, compilertest.WithSession), resolve.Wishes{Attach: compiler.KprobeMulti})
+	_, err := resolve.All(compilertest.ParseAll(t, "p read %di"), compilertest.NewTarget(t, compilertest.WithKprobeSession), resolve.Wishes{Attach: compiler.KprobeMulti})
 	require.EqualError(t, err, "attach kprobe.multi to read: registers, the stack and places inside of functions are for kprobes")
 	_, err = resolve.All(compilertest.ParseAll(t, "p read %di"), compilertest.NewTarget(t, compiler.Features{NoKprobe: "perf_event_paranoid is 3", KprobeMulti: true}), resolve.Wishes{})
 	require.ErrorContains(t, err, "perf_event_paranoid is 3, and registers, the stack")
@@ -250,7 +250,7 @@ func TestCallerShown(t *testing.T) {
 // hides it.
 func TestReturnAddressAlone(t *testing.T) {
 	for _, other := range []string{"read(count, return == 3)", "f read%return count"} {
-		plan, err := resolve.All(compilertest.ParseAll(t, "r read ra", other, "f open%return $retval"), compilertest.NewTarget(t, compilertest.WithSession), resolve.Wishes{})
+		plan, err := resolve.All(compilertest.ParseAll(t, "r read ra", other, "f open%return $retval"), compilertest.NewTarget(t, compilertest.WithKprobeSession), resolve.Wishes{})
 		require.NoError(t, err)
 		require.Equal(t, compiler.Kretprobe, plan.Probes[1].Attach.Return, other)
 		require.Equal(t, compiler.KretprobeMulti, plan.Probes[2].Attach.Return)
@@ -266,14 +266,14 @@ func TestUntypedEvent(t *testing.T) {
 		{"p vmlinux:assembly+4 %di", "entry arg1=1"},
 		{"p 0xffffffff81001004 %si", "entry arg1=2"},
 	} {
-		r := newRig(t, compilertest.WithSession, compiler.Options{}, tc.line)
+		r := newRig(t, compilertest.WithKprobeSession, compiler.Options{}, tc.line)
 		r.do(call{args: []uint64{1, 2, 3, 4, 5, 6, 7}, result: []uint64{255}})
 		require.Equal(t, []string{tc.want}, r.shown(), tc.line)
 		require.Equal(t, "BTF does not describe the function", r.unit.Probes()[0].Attach.Reason)
 	}
 	// Several functions share a name, and BTF does not tell which of them it
 	// describes.
-	require.Len(t, newRig(t, compilertest.WithSession, compiler.Options{}, "p twin $arg1").unit.Attachments, 2)
+	require.Len(t, newRig(t, compilertest.WithKprobeSession, compiler.Options{}, "p twin $arg1").unit.Attachments, 2)
 }
 
 // A line may set the number of concurrent calls that a kretprobe follows.
@@ -297,7 +297,7 @@ func TestErrorsOfFiles(t *testing.T) {
 
 // An offset is relative to the beginning of the function.
 func TestEventOffset(t *testing.T) {
-	r := newRig(t, compilertest.WithSession, compiler.Options{}, "p read+16 %dx")
+	r := newRig(t, compilertest.WithKprobeSession, compiler.Options{}, "p read+16 %dx")
 	require.Len(t, r.unit.Attachments, 1)
 	require.Equal(t, uint64(16), r.unit.Attachments[0].Places[0].Offset)
 	r.do(call{args: []uint64{0, 0, 5, 0}})
@@ -306,7 +306,7 @@ func TestEventOffset(t *testing.T) {
 
 // An address is resolved to the function that contains it.
 func TestEventAddress(t *testing.T) {
-	r := newRig(t, compilertest.WithSession, compiler.Options{}, "p 0xffffffff81000110 %dx", "p 0xffffffff81000100 count", "r 0xffffffff81000100 count")
+	r := newRig(t, compilertest.WithKprobeSession, compiler.Options{}, "p 0xffffffff81000110 %dx", "p 0xffffffff81000100 count", "r 0xffffffff81000100 count")
 	var offsets []uint64
 	for _, a := range r.unit.Attachments {
 		require.Equal(t, uint64(0xffffffff81000100), a.Places[0].Addr)

@@ -343,7 +343,7 @@ func TestFollowLinks(t *testing.T) {
 			"several: collapse send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy",
 			strings.Replace(late, "late0", "copy late0", 1),
 		}},
-		{compilertest.WithSession, "send(buf)", []string{"copy"}, []string{
+		{compilertest.WithKprobeSession, "send(buf)", []string{"copy"}, []string{
 			"several: collapse send", "2 in 0: double free merge read", "2 in 1: copy merge", "4 in 1: copy", late,
 		}},
 		{compilertest.WithMulti, "vfs_open(f)", nil, []string{"1 in 0: vfs_open", "2 in 0: __fput vfs_fsync"}},
@@ -372,7 +372,7 @@ func TestFollowLinks(t *testing.T) {
 // costs, whichever argument they are: at most 40 instructions more than an empty program
 // for each link.
 func TestFollowCost(t *testing.T) {
-	for name, f := range map[string]compiler.Features{"multi": compilertest.WithMulti, "session": compilertest.WithSession} {
+	for name, f := range map[string]compiler.Features{"multi": compilertest.WithMulti, "session": compilertest.WithKprobeSession} {
 		t.Run(name, func(t *testing.T) {
 			r := newFollowRig(t, f, "send(buf)", resolve.Following{Also: []string{"copy", "double"}})
 			r.do(call{fn: "send", args: []uint64{0, someObject}})

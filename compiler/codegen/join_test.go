@@ -24,7 +24,7 @@ var joinedSpecs = []string{
 // Functions whose programs share a link show and count what they do alone. It
 // makes no difference whether their addresses are known.
 func TestJoinedLinks(t *testing.T) {
-	for name, f := range map[string]compiler.Features{"multi": compilertest.WithMulti, "session": compilertest.WithSession} {
+	for name, f := range map[string]compiler.Features{"multi": compilertest.WithMulti, "session": compilertest.WithKprobeSession} {
 		for _, hidden := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/hidden %v", name, hidden), func(t *testing.T) {
 				specs, target := joinedSpecs, compilertest.NewTarget(t, f)
@@ -112,7 +112,7 @@ func TestJointHasAddressOnce(t *testing.T) {
 
 // Few programs have a link each: a jump costs each call.
 func TestFewAreNotJoined(t *testing.T) {
-	for _, a := range newRig(t, compilertest.WithSession, compiler.Options{}, joinedSpecs[:10]...).unit.Attachments {
+	for _, a := range newRig(t, compilertest.WithKprobeSession, compiler.Options{}, joinedSpecs[:10]...).unit.Attachments {
 		require.Empty(t, a.Jumps)
 	}
 }

@@ -278,7 +278,7 @@ func TestGlobals(t *testing.T) {
 // A glob traces every function that has what the spec names. Functions whose
 // programs are equal share one.
 func TestGlob(t *testing.T) {
-	target := compilertest.NewTarget(t, compilertest.WithSession)
+	target := compilertest.NewTarget(t, compilertest.WithKprobeSession)
 	trace, err := spec.Parse("[rs]*(buf->len == 105)")
 	require.NoError(t, err)
 	plan, err := resolve.All([]*spec.Trace{trace}, target, resolve.Wishes{})

@@ -18,7 +18,7 @@ func backEnds(t *testing.T, test func(t *testing.T, f compiler.Features)) {
 	t.Run("trampoline, arguments by reads", func(t *testing.T) { test(t, compilertest.WithoutFuncArg) })
 	t.Run("probe", func(t *testing.T) { test(t, compilertest.WithProbes) })
 	t.Run("multi", func(t *testing.T) { test(t, compilertest.WithMulti) })
-	t.Run("session", func(t *testing.T) { test(t, compilertest.WithSession) })
+	t.Run("session", func(t *testing.T) { test(t, compilertest.WithKprobeSession) })
 	t.Run("session, never cancelled", func(t *testing.T) { test(t, compilertest.WithBothSides) })
 }
 

@@ -95,7 +95,7 @@ func TestRows(t *testing.T) {
 			"buf->dev->alias=uplink buf->err=-1 meta->seq_num=0 fd + 1=8", "buf->dev->alias:fault1 buf->err:fault1 meta->seq_num=1 fd + 1=9"}},
 		{"iter:buf(buf->dev)", []string{"buf->dev=*", "buf->dev:fault1"}},
 	} {
-		for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithProbes, compilertest.WithSession} {
+		for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithProbes, compilertest.WithKprobeSession} {
 			for _, count := range []bool{false, true} {
 				it := newIteration(t, f, compiler.Options{CountCalls: count, Self: 7, PID: 99}, tc.spec)
 				buf, _ := bufAndDev(it.machine)

@@ -150,7 +150,7 @@ type backEnd struct {
 
 // semanticBackEnds lists the back ends that must agree.
 var semanticBackEnds = []backEnd{
-	{compiler.AMD64, compilertest.WithTrampoline}, {compiler.AMD64, compilertest.WithoutFuncArg}, {compiler.AMD64, compilertest.WithProbes}, {compiler.AMD64, compilertest.WithMulti}, {compiler.AMD64, compilertest.WithSession}, {compiler.AMD64, compilertest.WithBothSides}, {compiler.ARM64, compilertest.WithProbes}, {compiler.ARM64, compilertest.WithSession},
+	{compiler.AMD64, compilertest.WithTrampoline}, {compiler.AMD64, compilertest.WithoutFuncArg}, {compiler.AMD64, compilertest.WithProbes}, {compiler.AMD64, compilertest.WithMulti}, {compiler.AMD64, compilertest.WithKprobeSession}, {compiler.AMD64, compilertest.WithBothSides}, {compiler.ARM64, compilertest.WithProbes}, {compiler.ARM64, compilertest.WithKprobeSession},
 }
 
 // experiment is a spec and the calls to test it with, the same on each back

@@ -14,7 +14,7 @@ import (
 
 // Values are read without a call, by a program that is told the CPU.
 func TestValuesWithoutCall(t *testing.T) {
-	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithProbes, compilertest.WithSession} {
+	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithProbes, compilertest.WithKprobeSession} {
 		for _, tc := range []struct{ text, want string }{
 			{"(u64)@jiffies, (u8)@jiffies", "(u64)@jiffies=1234 (u8)@jiffies=210"},
 			{"((u32[4])@jiffies)[2], ((u32[4])@jiffies)[1..2]", "((u32[4])@jiffies)[2]=99 ((u32[4])@jiffies)[1..2]=0000000063000000"},

@@ -204,12 +204,12 @@ func NewTarget(t testing.TB, f compiler.Features, more ...btf.Type) *compiler.Ta
 
 // These are the features of kernels on which generated programs must agree.
 var (
-	WithTrampoline = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true}
-	WithoutFuncArg = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true}
-	WithProbes     = compiler.Features{}
-	WithMulti      = compiler.Features{CPUs: 6, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true}
-	WithSession    = compiler.Features{CPUs: 2, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77}
-	WithBothSides  = compiler.Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77, CancelRepeats: true}
+	WithTrampoline    = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true}
+	WithoutFuncArg    = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true}
+	WithProbes        = compiler.Features{}
+	WithMulti         = compiler.Features{CPUs: 6, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true}
+	WithKprobeSession = compiler.Features{CPUs: 2, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77}
+	WithBothSides     = compiler.Features{KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true, SessionIsReturn: 77, CancelRepeats: true}
 )
 
 // ParseAll parses specs and kprobe_events lines, one from each argument.

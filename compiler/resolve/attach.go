@@ -16,9 +16,9 @@ const manyFunctions = 10
 // (BPF_MAX_TRAMP_LINKS in include/linux/bpf.h).
 const trampolinePrograms = 38
 
-// followedReturns is the largest number of sessions and kretprobe.multi links
-// on one function where the function graph follows returns. It keeps 31 words
-// for each call, of which a session takes three (fprobe_entry in
+// followedReturns is the largest number of kprobe.session and kretprobe.multi
+// links on one function where the function graph follows returns. It keeps 31
+// words for each call, of which a kprobe.session takes three (fprobe_entry in
 // kernel/trace/fprobe.c, 6.14). With more of them, calls are skipped
 // altogether.
 const followedReturns = 8

@@ -36,7 +36,7 @@ func TestMixedSigns(t *testing.T) {
 	} {
 		trace, err := spec.Parse(text)
 		require.NoError(t, err)
-		plan, err := All([]*spec.Trace{trace}, compilertest.NewTarget(t, compilertest.WithSession), Wishes{})
+		plan, err := All([]*spec.Trace{trace}, compilertest.NewTarget(t, compilertest.WithKprobeSession), Wishes{})
 		require.NoError(t, err, text)
 		require.Equal(t, want, strings.Join(plan.Notes, "\n"), text)
 	}
@@ -51,7 +51,7 @@ func TestChainOfNoReturn(t *testing.T) {
 		{"read", "do_exit"}: "",
 		{"read", "tp:tick"}: "",
 	} {
-		_, err := All(compilertest.ParseAll(t, specs[0], specs[1]), compilertest.NewTarget(t, compilertest.WithSession), Wishes{Chain: true})
+		_, err := All(compilertest.ParseAll(t, specs[0], specs[1]), compilertest.NewTarget(t, compilertest.WithKprobeSession), Wishes{Chain: true})
 		if want == "" {
 			require.NoError(t, err, specs)
 		} else {
@@ -368,13 +368,13 @@ func TestManyReturns(t *testing.T) {
 	trace, err := spec.Parse("read(count, return)")
 	require.NoError(t, err)
 	for n, want := range map[int]compiler.Kind{followedReturns: compiler.KprobeSession, followedReturns + 1: compiler.Kprobe} {
-		plan, err := All(slices.Repeat([]*spec.Trace{trace}, n), compilertest.NewTarget(t, compilertest.WithSession), Wishes{})
+		plan, err := All(slices.Repeat([]*spec.Trace{trace}, n), compilertest.NewTarget(t, compilertest.WithKprobeSession), Wishes{})
 		require.NoError(t, err)
 		require.Equal(t, want, plan.Probes[0].Attach.Entry)
 	}
-	_, err = All(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), compilertest.NewTarget(t, compilertest.WithSession), Wishes{Attach: compiler.KprobeSession})
+	_, err = All(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), compilertest.NewTarget(t, compilertest.WithKprobeSession), Wishes{Attach: compiler.KprobeSession})
 	require.ErrorContains(t, err, "attach kprobe.session to read: the kernel follows the returns of a function for 8 links, and there are 9")
-	poor := compilertest.WithSession
+	poor := compilertest.WithKprobeSession
 	poor.NoKprobe = "kernel.perf_event_paranoid is 3"
 	_, err = All(slices.Repeat([]*spec.Trace{trace}, followedReturns+1), compilertest.NewTarget(t, poor), Wishes{})
 	require.ErrorContains(t, err, "attach kprobe to read: kernel.perf_event_paranoid is 3, and this kernel has no BPF trampolines, "+

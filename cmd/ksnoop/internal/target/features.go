@@ -13,7 +13,7 @@ import (
 var kernelFeatures = []struct {
 	name string
 	compiler.Features
-	sessions bool // kprobe.session links
+	kprobeSession bool // kprobe.session links
 }{
 	{"5.10", compiler.Features{
 		Trampoline: true, TrampolineWords: 6, ReturnInstances: 1024,
@@ -54,7 +54,7 @@ func FeaturesOf(version string, types *btf.Spec, arch *compiler.Arch) compiler.F
 	if lack := onARM64[kernelFeatures[i].name]; lack != nil && arch == compiler.ARM64 {
 		lack(&f)
 	}
-	if kernelFeatures[i].sessions && f.KprobeMulti {
+	if kernelFeatures[i].kprobeSession && f.KprobeMulti {
 		f.SessionIsReturn = resolve.TypeID(types, "bpf_session_is_return", (*btf.Func)(nil))
 	}
 	return f

@@ -6,9 +6,9 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
-// session generates the program of a kprobe.session, which runs at entry and at
+// kprobeSession generates the program of a kprobe.session, which runs at entry and at
 // return.
-func session(c *code, p *compiler.Probe, entry, ret func(*code)) {
+func kprobeSession(c *code, p *compiler.Probe, entry, ret func(*code)) {
 	c.step("%s %s", compiler.KprobeSession, p.Func.Name)
 	c.emit(asm.Mov.Reg(rContext, asm.R1))
 	const atReturn = "return"
