@@ -278,3 +278,25 @@ func TestVocabulary(t *testing.T) {
 		require.Regexp(t, `(?m)^(type |func |\t)`+name[2]+`\b`, readSources(t, "../"+dirs[name[1]]), name[0])
 	}
 }
+
+// TestOneWord checks that words of the vocabulary which have meant two things are not used
+// for the other one again, in names of functions, types, variables and constants: where the
+// kernel's types are known, a struct or union is a structure, and only what programs write
+// is a record; in the compiler, the attach kind is kprobe.session.
+func TestOneWord(t *testing.T) {
+	declared := regexp.MustCompile(`(?m)^(?:func(?: \([^)]*\))?|type|var|const) (\w+)`)
+	for _, rule := range []struct{ word, allowed, dirs string }{
+		{"record", "(?i)record(ed|ing)", "btfdump btfdump/rawbtf compiler/resolve compiler/spec compiler/spec/kprobe compiler/suite compiler/suite/bind " +
+			"cmd/ksnoop/internal/complete cmd/ksnoop/internal/check"},
+		{"session", "(?i)kprobesession", "compiler compiler/resolve compiler/codegen compiler/compilertest compiler/spec cmd/ksnoop/internal/target"},
+	} {
+		for dir := range strings.FieldsSeq(rule.dirs) {
+			names := declared.FindAllStringSubmatch(readSources(t, "../"+dir), -1)
+			require.NotEmpty(t, names, dir)
+			for _, name := range names {
+				rest := regexp.MustCompile(rule.allowed).ReplaceAllString(name[1], "")
+				require.NotContains(t, strings.ToLower(rest), rule.word, "%s in %s", name[1], dir)
+			}
+		}
+	}
+}
