@@ -45,6 +45,7 @@ func OpenKernel() (*Kernel, error) {
 	if err != nil {
 		return nil, noTypes(err, os.Stat)
 	}
+	rawbtf.CorrectSigns(types)
 	// Where the kernel cannot map its types into memory (before 6.16), reading
 	// them leaves as much garbage again. Without this collection, that would be
 	// the peak of ksnoop's memory.
@@ -127,6 +128,9 @@ func inModule(symbols *kallsyms.Table, name string) bool {
 }
 
 func (k *Kernel) module(name string) (*btf.Spec, error) {
+	if base, err := k.cache.Kernel(); err == nil {
+		rawbtf.CorrectSigns(base) // if only a part of the kernel's types was read, it is another one
+	}
 	types, err := k.cache.Module(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, compiler.ErrNoModuleBTF

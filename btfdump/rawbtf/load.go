@@ -26,6 +26,7 @@ func Load(raw []byte, file io.ReaderAt) (*btf.Spec, error) {
 			return nil, lineError{err}
 		}
 	}
+	CorrectSigns(types)
 	return types, nil
 }
 

@@ -108,6 +108,9 @@ func (b *binder) typeNamed(name spec.TypeName) (btf.Type, error) {
 
 func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 	if t := baseType(name.Name); t != nil {
+		if own := typesNamed(b.target.Kernel, "", "char"); name.Name == "char" && len(own) > 0 {
+			return own[0], nil // kernels differ in its sign
+		}
 		return t, nil
 	}
 	kind, bare := "", name.Name

@@ -64,7 +64,7 @@ func scalarOf(t btf.Type) *compiler.Scalar {
 	switch t := btf.UnderlyingType(t).(type) {
 	case *btf.Int:
 		if wordSize(t.Size) {
-			return &compiler.Scalar{Size: int(t.Size), Signed: t.Encoding == btf.Signed, Bool: t.Encoding == btf.Bool}
+			return &compiler.Scalar{Size: int(t.Size), Signed: t.Encoding&btf.Signed != 0, Bool: t.Encoding == btf.Bool}
 		}
 	case *btf.Enum:
 		if wordSize(t.Size) {
