@@ -55,7 +55,7 @@ const (
 	CounterFiltered
 	CounterMatched
 	CounterKept     // nonzero if the first matching call has been stored, see [FirstMap]
-	CounterUnread   // of [Tables]: matching calls that have a value that could not be read
+	CounterFaulted  // of [Tables]: matching calls that have a value that could not be read
 	CounterFull     // of [Tables]: matching calls for whose key there was no room
 	CounterReplaced // of a [BeginEvent]
 	CounterOpen     // of a [BeginEvent]; may be negative on one CPU
@@ -77,7 +77,7 @@ var counters = [...]struct {
 	CounterFiltered:   {4, "filtered"},
 	CounterMatched:    {5, "matched"},
 	CounterKept:       {6, "kept"},
-	CounterUnread:     {6, "unread"},
+	CounterFaulted:    {6, "faulted"},
 	CounterFull:       {7, "without a row"},
 	CounterReplaced:   {6, "replaced"},
 	CounterOpen:       {7, "open"},

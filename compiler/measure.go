@@ -58,7 +58,7 @@ type Samples struct {
 	// Low and High are the sums of the lower and of the upper halves of the
 	// values. The upper halves have the sign.
 	Low, High uint64
-	Unread    uint64 // matching calls whose value could not be read
+	Faulted   uint64 // matching calls whose value could not be read
 	Extremes  [Nesting]Extremes
 }
 
@@ -71,8 +71,8 @@ type Extremes struct {
 }
 
 // ChangeCounts holds a CPU's counts of matching calls. A call counts as
-// unread if the item could not be read at entry or at return.
-type ChangeCounts struct{ Changed, Unchanged, Unread uint64 }
+// faulted if the item could not be read at entry or at return.
+type ChangeCounts struct{ Changed, Unchanged, Faulted uint64 }
 
 // Nesting is the number of programs that can be active on a CPU at once: one
 // each of a task, a softirq, an interrupt and an NMI. See package codegen.
@@ -84,7 +84,7 @@ const (
 	FirstSize                        = 24
 
 	SamplesLow, SamplesHigh = 0, 8
-	SamplesUnread           = 16
+	SamplesFaulted          = 16
 	SamplesExtremes         = 24
 	ExtremesBusy            = 0
 	ExtremesMost            = 8
@@ -93,8 +93,8 @@ const (
 	SamplesSize             = SamplesExtremes + Nesting*ExtremesSize
 	HistogramSize           = 8 * HistogramBuckets
 
-	ChangesChanged, ChangesUnchanged, ChangesUnread = 0, 8, 16
-	ChangesSize                                     = 24
+	ChangesChanged, ChangesUnchanged, ChangesFaulted = 0, 8, 16
+	ChangesSize                                      = 24
 )
 
 // Signed reports whether the measured values of a probe have a sign.

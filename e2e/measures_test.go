@@ -221,9 +221,9 @@ func measureChanges(t *testing.T, k *kernel, kind compiler.Kind) {
 		{1, 1, 1}, // a file, a device, a pipe
 	}
 	for i, m := range tr.measured(t) {
-		require.Equal(t, m.Matched, m.Changed+m.Unchanged+m.Unread)
+		require.Equal(t, m.Matched, m.Changed+m.Unchanged+m.Faulted)
 		if missed == 0 {
-			require.Equal(t, want[i], [3]uint64{m.Changed, m.Unchanged, m.Unread}, specs[i].spec)
+			require.Equal(t, want[i], [3]uint64{m.Changed, m.Unchanged, m.Faulted}, specs[i].spec)
 		}
 	}
 }

@@ -282,7 +282,8 @@ func TestVocabulary(t *testing.T) {
 // TestOneWord checks that words of the vocabulary which have meant two things are not used
 // for the other one again, in names of functions, types, variables and constants: where the
 // kernel's types are known, a struct or union is a structure, and only what programs write
-// is a record; in the compiler, the attach kind is kprobe.session.
+// is a record; in the compiler, the attach kind is kprobe.session, and nothing is unread: only
+// user space leaves an event in the ring buffer, and a value that cannot be read is unreadable.
 func TestOneWord(t *testing.T) {
 	declared := regexp.MustCompile(`(?m)^(?:func(?: \([^)]*\))?|type|var|const) (\w+)`)
 	for _, rule := range []struct{ word, allowed, dirs string }{
@@ -298,5 +299,8 @@ func TestOneWord(t *testing.T) {
 				require.NotContains(t, strings.ToLower(rest), rule.word, "%s in %s", name[1], dir)
 			}
 		}
+	}
+	for dir := range strings.FieldsSeq("compiler compiler/codegen compiler/resolve compiler/suite") {
+		require.NotRegexp(t, `(?i)unread([^a]|$)`, readSources(t, "../"+dir), dir)
 	}
 }

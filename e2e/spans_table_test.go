@@ -25,7 +25,7 @@ func (tr *tracer) spanTable(t *testing.T) *runtime.Table {
 	require.Len(t, tables, 1)
 	begin, end := tr.spanCounts(t)
 	require.Equal(t, begin.Matched, end.Matched+begin.Replaced+begin.Open+begin.NoRoom)
-	n := tables[0].Full + tables[0].Unread
+	n := tables[0].Full + tables[0].Faulted
 	for _, row := range tables[0].Rows {
 		n += row.Calls
 	}
@@ -142,7 +142,7 @@ func testSpanBlocks(t *testing.T, k *kernel) {
 		require.Equal(t, block, n)
 	}
 	table := tr.spanTable(t)
-	require.Zero(t, table.Unread+table.Full)
+	require.Zero(t, table.Faulted+table.Full)
 	for _, row := range table.Rows {
 		if unix.ByteSliceToString(row.Key[0].Data) != "loop0" {
 			continue

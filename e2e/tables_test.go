@@ -75,7 +75,7 @@ func tableAggregates(t *testing.T, k *kernel, kind compiler.Kind) {
 			}
 			require.Equal(t, want, row.Cells, "%s, row %d", specs[i].spec, r)
 		}
-		require.Zero(t, table.Full+table.Unread)
+		require.Zero(t, table.Full+table.Faulted)
 		if missed == 0 {
 			require.Equal(t, uint64(users*calls), n, specs[i].spec)
 		}

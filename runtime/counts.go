@@ -40,8 +40,8 @@ func (s *Session) Counts() (c SessionCounts, err error) {
 // Lost returns the number of calls, events and processes that should have been
 // shown but were not, because there was no room, the kernel skipped them, or a
 // value in a condition could not be read. It does not know of events beyond
-// [compiler.Options].Rate and of those that were not read (Limited and Unread in
-// Events), nor of what a table had no room for or could not read (its Full and Unread).
+// [compiler.Options].Rate and of those that were left in the ring buffer (Limited and Unread in
+// Events), nor of what a table had no room for or could not read (its Full and Faulted).
 func (c SessionCounts) Lost() uint64 {
 	n := c.Unfollowed
 	for _, t := range c.Events {

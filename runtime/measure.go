@@ -98,7 +98,7 @@ func (m *Measured) addSamples(r io.Reader) error {
 		m.Negative.Merge(&histogram)
 	}
 	m.Sum = m.Sum.Add(m.number(s.High).shifted()).Add(NewUint(s.Low))
-	m.Unread += s.Unread
+	m.Faulted += s.Faulted
 	for _, e := range s.Extremes {
 		if e.Most != 0 || e.NotLeast != 0 { // one of them is nonzero once there is a value
 			least, most := m.extreme(^e.NotLeast), m.extreme(e.Most)
@@ -113,7 +113,7 @@ func (m *Measured) addChanges(r io.Reader) error {
 	err := readNative(r, &c)
 	m.Changed += c.Changed
 	m.Unchanged += c.Unchanged
-	m.Unread += c.Unread
+	m.Faulted += c.Faulted
 	return err
 }
 
@@ -158,7 +158,7 @@ type Measured struct {
 
 	// Of values, and of changes at entry or at return:
 
-	Unread uint64 // matching calls whose item could not be read
+	Faulted uint64 // matching calls whose item could not be read
 
 	// Of changes:
 
@@ -177,7 +177,7 @@ type First struct {
 func (m *Measured) Called() uint64 { return m.Filtered + m.Matched }
 
 // Samples returns the number of values in the histograms: one for each matching
-// call that is not Unread.
+// call that is not Faulted.
 func (m *Measured) Samples() uint64 {
 	n := uint64(0)
 	for _, h := range []*compiler.Histogram{m.Histogram, m.Negative} {
@@ -195,7 +195,7 @@ func (m *Measured) Merge(o *Measured) {
 		m.First = o.First
 	}
 	m.Counters.Add(o.Counters)
-	m.Unread += o.Unread
+	m.Faulted += o.Faulted
 	m.Changed += o.Changed
 	m.Unchanged += o.Unchanged
 	m.Histogram = merged(m.Histogram, o.Histogram)

@@ -95,7 +95,7 @@ func TestMeasuredMerge(t *testing.T) {
 	for _, swapped := range []bool{false, true} {
 		a, b := newMeasured(t, true, 3, minus), newMeasured(t, false, minus, 2)
 		a.First, b.First = &First{Time: 20}, &First{Time: 10}
-		a.Filtered, b.Unread = 4, 1
+		a.Filtered, b.Faulted = 4, 1
 		if swapped {
 			a, b = b, a
 		}
@@ -105,7 +105,7 @@ func TestMeasuredMerge(t *testing.T) {
 		require.Equal(t, uint64(4), b.Samples())
 		require.Equal(t, uint64(1), b.Negative.Samples())
 		require.Equal(t, uint64(8), b.Called())
-		require.Equal(t, uint64(1), b.Unread)
+		require.Equal(t, uint64(1), b.Faulted)
 		require.EqualValues(t, 10, b.First.Time)
 		require.Equal(t, uint64(2), a.Samples(), "what is added stays as it is")
 	}

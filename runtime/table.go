@@ -27,9 +27,9 @@ type Table struct {
 	// Full counts the matching calls that are in no row because there was no
 	// room for their key.
 	Full uint64
-	// Unread counts the matching calls that are in no row because a value of
+	// Faulted counts the matching calls that are in no row because a value of
 	// the key, or of an aggregate, could not be read.
-	Unread uint64
+	Faulted uint64
 }
 
 // Row holds the counts of the calls with one key.
@@ -126,7 +126,7 @@ func (t *Table) After(earlier *Table) *Table {
 	}
 	later := *t
 	later.Since = earlier.Time
-	later.Full, later.Unread = t.Full-earlier.Full, t.Unread-earlier.Unread
+	later.Full, later.Faulted = t.Full-earlier.Full, t.Faulted-earlier.Faulted
 	later.Rows = nil
 	for _, row := range t.Rows {
 		before, known := rows[row.id(whole)]

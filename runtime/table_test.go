@@ -47,8 +47,8 @@ func TestTableAfter(t *testing.T) {
 		}
 		return r
 	}
-	before := &Table{Time: 5, Aggregates: kinds, Full: 2, Unread: 1, Rows: []Row{row("a", 3, -6, 1, 1, 1), row("b", 1, 1, 1)}}
-	now := &Table{Time: 9, Aggregates: kinds, Full: 7, Unread: 1, Rows: []Row{row("a", 5, -10, 1, 2, 1, 0, 1), row("b", 1, 1, 1), row("c", 2, 4, 2)}}
+	before := &Table{Time: 5, Aggregates: kinds, Full: 2, Faulted: 1, Rows: []Row{row("a", 3, -6, 1, 1, 1), row("b", 1, 1, 1)}}
+	now := &Table{Time: 9, Aggregates: kinds, Full: 7, Faulted: 1, Rows: []Row{row("a", 5, -10, 1, 2, 1, 0, 1), row("b", 1, 1, 1), row("c", 2, 4, 2)}}
 	later := now.After(before)
 	want := row("a", 2, -4)
 	for i, n := range []uint64{1, 0, 0, 1} {

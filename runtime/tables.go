@@ -55,7 +55,7 @@ func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
 	err := s.counters.use(func(load func(off int) uint64) {
 		for _, number := range l.Events {
 			t.Full += s.unit.Counters.Sum(number, compiler.CounterFull, load)
-			t.Unread += s.unit.Counters.Sum(number, compiler.CounterUnread, load)
+			t.Faulted += s.unit.Counters.Sum(number, compiler.CounterFaulted, load)
 		}
 	})
 	if err != nil {

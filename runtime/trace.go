@@ -172,9 +172,9 @@ func (s *Session) trace(ctx context.Context, o Options, show func(*Event) error)
 	r.Notes = append(s.Notes(), s.Unloaded()...)
 	var uncounted error
 	r.Counts, uncounted = s.Counts()
-	var unread error
-	r.Tables, unread = s.Tables()
-	return r, errors.Join(err, uncounted, unread)
+	var untabled error
+	r.Tables, untabled = s.Tables()
+	return r, errors.Join(err, uncounted, untabled)
 }
 
 // eachEvent calls show with each event until the session is stopped, or show

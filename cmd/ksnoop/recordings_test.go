@@ -203,7 +203,7 @@ func randomTable(unit *compiler.Unit, l *compiler.TableLayout, rnd *rand.Rand) *
 	}
 	table := &runtime.Table{
 		Label: label, ByFunction: l.Function >= 0, Key: probe.Key, Aggregates: probe.Aggregates, Since: time.Second, Time: 3 * time.Second,
-		Full: 4, Unread: 5,
+		Full: 4, Faulted: 5,
 	}
 	for range 20 {
 		row := runtime.Row{Calls: 1 + rnd.Uint64N(10)}

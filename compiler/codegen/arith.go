@@ -104,7 +104,7 @@ func (p *program) byConstant(o *compiler.Operation, n uint64) {
 // they do not.
 func (p *program) compareValues(o *compiler.Operation, not bool, to otherwise) {
 	p.ptr = rOut
-	p.operands(o, to.unread)
+	p.operands(o, to.unreadable)
 	p.ptr = rBase
 	p.jumpCompared(o, not, to.no)
 }
@@ -156,22 +156,22 @@ func (p *program) keepOperands(s *stash, items []*compiler.Value) {
 	p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(rOut, int16(s.operands), asm.R1, asm.DWord))
 	for i, v := range operands {
 		at := int16(s.operands + 8 + 8*i)
-		kept, unread := p.fresh("kept"), p.prefix+p.fresh("unkept")
+		kept, unreadable := p.fresh("kept"), p.prefix+p.fresh("unkept")
 		p.step("%s", v.Name)
 		if item := slices.Index(items, v); item >= 0 {
 			l := &p.event.Layout
 			p.emit(
 				asm.LoadMem(asm.R1, rOut, p.out(l.Faults+item), asm.Byte),
 				asm.LoadMem(rBase, rOut, p.out(l.Slots[item].Off), asm.DWord),
-				asm.JEq.Imm(asm.R1, int32(compiler.ValueFault), unread),
+				asm.JEq.Imm(asm.R1, int32(compiler.ValueFault), unreadable),
 				asm.StoreMem(rOut, at, rBase, asm.DWord),
 			)
 		} else {
-			p.operand(v, unread)
+			p.operand(v, unreadable)
 			p.emit(asm.StoreMem(rOut, at, asm.R1, asm.DWord))
 		}
-		if p.refers(unread) {
-			p.later(unread, func() {
+		if p.refers(unreadable) {
+			p.later(unreadable, func() {
 				p.emit(
 					asm.StoreMem(rOut, at, rBase, asm.DWord),
 					asm.LoadMem(asm.R1, rOut, int16(s.operands), asm.DWord),

@@ -114,11 +114,11 @@ func (p *program) reserveWaiting() waiting {
 func (p *program) seek(w waiting) {
 	b, key := p.span, p.probe.SpanKey()
 	p.step("key %s", key.Name)
-	unread := p.countedUnreadable()
+	unreadable := p.countedUnreadable()
 	if at, again := p.saved[key]; again {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
-		p.readScalar(key, p.loads.Read(key), true, unread)
+		p.readScalar(key, p.loads.Read(key), true, unreadable)
 	}
 	p.emit(
 		asm.StoreMem(asm.RFP, w.key, asm.R1, asm.DWord),

@@ -127,9 +127,9 @@ func (p *program) capturePointee(v *compiler.Value, slot compiler.Slot, i int, f
 	}
 	if v.Text != compiler.NoText {
 		p.step("string at %s", v.Name)
-		unread := p.fresh("unread")
+		unreadable := p.fresh("unreadable")
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
-		p.elsewhere(v.Text, unread)
+		p.elsewhere(v.Text, unreadable)
 		p.move(asm.R1, rOut, slot.Data-p.origin)
 		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
 		p.readString(v.Text)
@@ -137,7 +137,7 @@ func (p *program) capturePointee(v *compiler.Value, slot compiler.Slot, i int, f
 			p.emit(asm.JSGE.Imm(asm.R0, int32(slot.Cap), p.form.longer))
 		}
 		p.emit(asm.JSGT.Imm(asm.R0, 0, done))
-		p.label(unread)
+		p.label(unreadable)
 	} else {
 		p.step("*%s", v.Name)
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))

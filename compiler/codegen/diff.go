@@ -19,10 +19,10 @@ type diffRoom struct {
 
 // The states of a value that has been read again.
 const (
-	diffNone    = iota // it is the same
-	diffSome           // it differs
-	diffUnknown        // it could not be read at entry
-	diffUnread         // it could not be read at return
+	diffNone       = iota // it is the same
+	diffSome              // it differs
+	diffUnknown           // it could not be read at entry
+	diffUnreadable        // it could not be read at return
 )
 
 // placeDiffs adds room for what is read again at return. The bytes come last: a load
@@ -86,19 +86,19 @@ func splitDiffs(conds []compiler.Cond) (others, changed []compiler.Cond) {
 func (p *program) readAgain() {
 	for _, v := range p.probe.Diffs {
 		room, old := p.stash.diffs[v], p.stash.slot(v.Before)
-		known, unread, differs, compared := p.fresh("known"), p.prefix+p.fresh("unread"), p.prefix+p.fresh("differs"), p.prefix+p.fresh("compared")
+		known, unreadable, differs, compared := p.fresh("known"), p.prefix+p.fresh("unreadable"), p.prefix+p.fresh("differs"), p.prefix+p.fresh("compared")
 		p.step("%s at return", v.Before.Name)
 		if v.Scalar != nil {
-			p.readScalar(v, false, false, unread)
+			p.readScalar(v, false, false, unreadable)
 			p.emit(asm.StoreMem(rStash, int16(room.number), asm.R1, asm.DWord))
 		} else {
-			p.walk(v, false, unread)
+			p.walk(v, false, unreadable)
 			last := v.Path[len(v.Path)-1]
 			p.move(asm.R3, rBase, last.Off)
 			p.move(asm.R1, rStash, room.bytes)
 			p.emit(asm.Mov.Imm(asm.R2, int32(room.size)))
 			p.readBytes(last.User)
-			p.emit(asm.JNE.Imm(asm.R0, 0, unread))
+			p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 		}
 		p.step("could it be read at entry?")
 		_, fault, _ := p.keptAt(v.Before)
@@ -119,8 +119,8 @@ func (p *program) readAgain() {
 		p.label(compared)
 		p.emit(asm.StoreMem(rStash, int16(room.state), asm.R1, asm.DWord))
 		p.later(differs, func() { p.emit(asm.Mov.Imm(asm.R1, diffSome), asm.Ja.Label(compared)) })
-		p.later(unread, func() {
-			p.emit(asm.StoreMem(rStash, int16(room.number), rBase, asm.DWord), asm.Mov.Imm(asm.R1, diffUnread), asm.Ja.Label(compared))
+		p.later(unreadable, func() {
+			p.emit(asm.StoreMem(rStash, int16(room.number), rBase, asm.DWord), asm.Mov.Imm(asm.R1, diffUnreadable), asm.Ja.Label(compared))
 		})
 	}
 }
@@ -180,7 +180,7 @@ func (p *program) diffLeaf(l *compiler.Leaf, to otherwise) {
 	}
 	p.emit(
 		asm.LoadMem(asm.R1, rStash, int16(p.stash.diffs[l.Value].state), asm.DWord),
-		asm.JGT.Imm(asm.R1, diffSome, to.unread),
+		asm.JGT.Imm(asm.R1, diffSome, to.unreadable),
 		jump.Imm(asm.R1, diffNone, to.no),
 	)
 }
@@ -191,7 +191,7 @@ func (p *program) captureDiff(v *compiler.Value, slot compiler.Slot, fault strin
 	p.emit(
 		asm.LoadMem(rBase, rStash, int16(room.number), asm.DWord),
 		asm.LoadMem(asm.R1, rStash, int16(room.state), asm.DWord),
-		asm.JEq.Imm(asm.R1, diffUnread, fault),
+		asm.JEq.Imm(asm.R1, diffUnreadable, fault),
 	)
 	if v.Scalar != nil {
 		p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))

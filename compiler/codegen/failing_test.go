@@ -263,7 +263,7 @@ func (r *rig) recorded() (o recorded) {
 		c := r.counters(i)
 		o.told += c.Lost + c.NoRoom + c.Unreadable + c.Unpaired + c.Replaced + c.Open
 		if len(r.unit.Tables) > 0 {
-			o.told += r.unit.Counters.Sum(i, compiler.CounterUnread, r.word) + r.unit.Counters.Sum(i, compiler.CounterFull, r.word)
+			o.told += r.unit.Counters.Sum(i, compiler.CounterFaulted, r.word) + r.unit.Counters.Sum(i, compiler.CounterFull, r.word)
 		}
 	}
 	o.told += r.word(compiler.ControlUnfollowed)

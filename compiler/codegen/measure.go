@@ -92,24 +92,24 @@ func (p *program) firstNumber() {
 		return
 	}
 	p.step("%s", v.Name)
-	unread := p.fresh("unread")
-	p.number64(v, unread)
+	unreadable := p.fresh("unreadable")
+	p.number64(v, unreadable)
 	p.emit(
 		asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstValue), asm.R1, asm.DWord),
 		asm.Mov.Imm(asm.R1, 1),
 		asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstRead), asm.R1, asm.DWord),
 	)
-	if p.refers(unread) {
-		p.label(unread)
+	if p.refers(unreadable) {
+		p.label(unreadable)
 	}
 }
 
 // number64 loads the number that a value is, or was at entry, into R1.
-func (p *program) number64(v *compiler.Value, unread string) {
+func (p *program) number64(v *compiler.Value, unreadable string) {
 	if slot, fault, kept := p.keptAt(v); kept {
 		p.emit(
 			asm.LoadMem(asm.R1, rStash, fault, asm.Byte),
-			asm.JNE.Imm(asm.R1, 0, unread),
+			asm.JNE.Imm(asm.R1, 0, unreadable),
 			asm.LoadMem(asm.R1, rStash, slot, asm.DWord),
 		)
 		return
@@ -118,7 +118,7 @@ func (p *program) number64(v *compiler.Value, unread string) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 		return
 	}
-	p.readScalar(v, p.loads.Read(v), true, unread)
+	p.readScalar(v, p.loads.Read(v), true, unreadable)
 }
 
 // keptAt returns the offsets from rStash of the slot of a value and of its fault.

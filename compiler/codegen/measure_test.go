@@ -264,7 +264,7 @@ func TestMeasureValues(t *testing.T) {
 			r.do(call{args: []uint64{b, 0, 0, 0}, result: []uint64{0}})
 		}
 		got, histogram, _ := r.samples(0)
-		require.Equal(t, uint64(1), got.Unread)
+		require.Equal(t, uint64(1), got.Faulted)
 		require.Equal(t, uint64(210), got.Low)
 		require.Equal(t, uint64(2), histogram.Samples())
 		require.Equal(t, compiler.Counters{Matched: 3}, r.counters(0))
@@ -313,14 +313,14 @@ func TestMeasureChanges(t *testing.T) {
 		{"read(buf->dev)", nothing, compiler.ChangeCounts{Unchanged: 1}},
 		{"read(buf->dev)", write(8, 9), compiler.ChangeCounts{Changed: 1}},
 		{"read(buf->dev->index)", nothing, compiler.ChangeCounts{Unchanged: 1}},
-		{"read(buf->dev->index)", write(15, 0), compiler.ChangeCounts{Unread: 1}}, // dev is no longer a kernel address
+		{"read(buf->dev->index)", write(15, 0), compiler.ChangeCounts{Faulted: 1}}, // dev is no longer a kernel address
 		{"read(buf->stamp)", nothing, compiler.ChangeCounts{Unchanged: 1}},
 		{"read(buf->stamp)", write(40+15, 9), compiler.ChangeCounts{Changed: 1}},
 		{"read(buf->stamp)", write(39, 9), compiler.ChangeCounts{Unchanged: 1}},
 		{"read(buf)", nothing, compiler.ChangeCounts{Unchanged: 1}},
 		{"read(buf)", write(63, 9), compiler.ChangeCounts{Changed: 1}},
 		{"read(*buf)", write(63, 9), compiler.ChangeCounts{Changed: 1}},
-		{"read(*pos)", nothing, compiler.ChangeCounts{Unread: 1}},
+		{"read(*pos)", nothing, compiler.ChangeCounts{Faulted: 1}},
 		{"p read +0(%di):u32", write(0, 9), compiler.ChangeCounts{Changed: 1}},
 		{"p read +4(%di):u32", write(0, 9), compiler.ChangeCounts{Unchanged: 1}},
 	} {
@@ -330,7 +330,7 @@ func TestMeasureChanges(t *testing.T) {
 			r.do(call{args: []uint64{buf, 0, 5, 0}, result: []uint64{3}, during: func() { tc.during(bytes) }})
 			require.Equal(t, tc.want, r.changes(0), tc.spec)
 			c := r.matched(0)
-			require.Equal(t, tc.want.Changed+tc.want.Unchanged+tc.want.Unread, c.Matched, tc.spec)
+			require.Equal(t, tc.want.Changed+tc.want.Unchanged+tc.want.Faulted, c.Matched, tc.spec)
 			require.Equal(t, uint64(1), c.Matched+c.Filtered, tc.spec)
 			r.noCallsLeft(tc.spec)
 		})
@@ -399,7 +399,7 @@ func TestMeasuresMixed(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[compiler.Measure][]uint64{compiler.Values: {12, math.MaxUint64}, compiler.Durations: {100}}, sums)
-		require.Equal(t, compiler.ChangeCounts{Unread: 2}, r.changes(0))
+		require.Equal(t, compiler.ChangeCounts{Faulted: 2}, r.changes(0))
 	})
 }
 

@@ -14,10 +14,10 @@ func (p *program) conds(conds []compiler.Cond) {
 	if len(conds) == 0 {
 		return
 	}
-	unread, no := p.countedUnreadable(), p.reject()
+	unreadable, no := p.countedUnreadable(), p.reject()
 	for _, t := range conds {
 		p.readClockFor(t)
-		p.branch(t, otherwise{no: no, unread: unread, sure: true})
+		p.branch(t, otherwise{no: no, unreadable: unreadable, sure: true})
 	}
 }
 
@@ -41,10 +41,10 @@ func (p *program) countedUnreadable() string {
 
 // otherwise has the labels to jump to if a condition does not hold.
 type otherwise struct {
-	no     string // it does not hold
-	unread string // a value could not be read
-	sure   bool   // every call that meets all conditions evaluates this one
-	depth  int    // how many of the "or" around it note faults
+	no         string // it does not hold
+	unreadable string // a value could not be read
+	sure       bool   // every call that meets all conditions evaluates this one
+	depth      int    // how many of the "or" around it note faults
 }
 
 // branch continues if a condition holds.
@@ -71,7 +71,7 @@ func (p *program) outcome(t *compiler.Outcome, to otherwise) {
 		no = p.deferred("unset", func() {
 			p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
 			p.jumpUnlessBits(1<<(t.Bit+compiler.MostOutcomes), to.no)
-			p.emit(asm.Ja.Label(to.unread))
+			p.emit(asm.Ja.Label(to.unreadable))
 		})
 	}
 	p.emit(asm.LoadMem(asm.R1, rStash, int16(p.stash.flags), asm.DWord))
@@ -92,7 +92,7 @@ func (p *program) anyOf(conds compiler.AnyOf, to otherwise) {
 		depth++
 		no = p.deferred("none", func() {
 			p.step("none holds; by a fault?")
-			p.emit(asm.LoadMem(asm.R1, asm.RFP, at, asm.Byte), asm.JNE.Imm(asm.R1, 0, to.unread), asm.Ja.Label(to.no))
+			p.emit(asm.LoadMem(asm.R1, asm.RFP, at, asm.Byte), asm.JNE.Imm(asm.R1, 0, to.unreadable), asm.Ja.Label(to.no))
 		})
 	}
 	for _, t := range conds[:last] {
@@ -101,11 +101,11 @@ func (p *program) anyOf(conds compiler.AnyOf, to otherwise) {
 			p.setByte(at, 1)
 			p.emit(asm.Ja.Label(next))
 		})
-		p.branch(t, otherwise{no: next, unread: noted, depth: depth})
+		p.branch(t, otherwise{no: next, unreadable: noted, depth: depth})
 		p.emit(asm.Ja.Label(yes))
 		p.label(next)
 	}
-	p.branch(conds[last], otherwise{no: no, unread: to.unread, depth: depth})
+	p.branch(conds[last], otherwise{no: no, unreadable: to.unreadable, depth: depth})
 	p.label(yes)
 }
 
@@ -133,7 +133,7 @@ func (p *program) leaf(l *compiler.Leaf, to otherwise) {
 		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(at), asm.DWord))
 	} else {
 		p.ptr = rOut // it is free, and using it saves and restores one register less
-		p.readScalar(l.Value, p.loads.Read(l.Value), l.Pred.Holds(0), to.unread)
+		p.readScalar(l.Value, p.loads.Read(l.Value), l.Pred.Holds(0), to.unreadable)
 		p.ptr = rBase
 	}
 	if l.Pred.Op == spec.Mask && l.Pred.Ranges == nil {
@@ -263,7 +263,7 @@ func (p *program) setOutcomes() {
 		open := p.deferred("open", func() {
 			p.emit(asm.LoadImm(asm.R2, 1<<(f.Bit+compiler.MostOutcomes), asm.DWord), asm.Ja.Label(set))
 		})
-		p.branch(f.Cond, otherwise{no: no, unread: open})
+		p.branch(f.Cond, otherwise{no: no, unreadable: open})
 		p.emit(asm.LoadImm(asm.R2, 1<<f.Bit, asm.DWord))
 		p.label(set)
 		p.emit(

@@ -13,7 +13,7 @@ import (
 type counted struct {
 	calls, matched uint64
 	samples        []uint64
-	unread         uint64
+	faulted        uint64
 	changes        compiler.ChangeCounts
 	first          *referenceCall // first call that matched
 	rows           map[string]*tabled
@@ -137,7 +137,7 @@ func (r *reference) count(n *counted) {
 		n.samples = append(n.samples, r.call.now.time-r.call.start)
 	case compiler.Values:
 		if f := r.call.numbers[r.listed(r.subject())]; f.bad {
-			n.unread++
+			n.faulted++
 		} else {
 			n.samples = append(n.samples, f.num)
 		}
@@ -145,7 +145,7 @@ func (r *reference) count(n *counted) {
 		entry, ret := r.call.compared[compiler.AtEntry], r.call.compared[compiler.AtReturn]
 		switch {
 		case !entry.ok || !ret.ok:
-			n.changes.Unread++
+			n.changes.Faulted++
 		case bytes.Equal(entry.bytes, ret.bytes):
 			n.changes.Unchanged++
 		default:

@@ -60,7 +60,7 @@ func (r *reference) tabulate(n *counted) {
 			text, f.bad = r.call.keys[it].text, r.call.keys[it].bad
 		}
 		if f.bad {
-			n.unread++
+			n.faulted++
 			return
 		}
 		numbers = append(numbers, f)
@@ -104,8 +104,8 @@ func (tr *trial) checkTable(number int) error {
 	if got := tr.rows(0); !slices.Equal(got, want) {
 		return fmt.Errorf("rows %q, and not %q", got, want)
 	}
-	if got := tr.unit.Counters.Sum(number, compiler.CounterUnread, tr.word); got != tr.counted.unread {
-		return fmt.Errorf("%d calls unread, and not %d", got, tr.counted.unread)
+	if got := tr.unit.Counters.Sum(number, compiler.CounterFaulted, tr.word); got != tr.counted.faulted {
+		return fmt.Errorf("%d calls faulted, and not %d", got, tr.counted.faulted)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (p *program) sample(done string) {
 		p.readBuiltin(compiler.Duration)
 	} else {
 		p.step("%s", p.probe.Measured.Name)
-		p.number64(p.probe.Measured, p.countedIn(compiler.ValuesMap, "unread", compiler.SamplesUnread, done))
+		p.number64(p.probe.Measured, p.countedIn(compiler.ValuesMap, "faulted", compiler.SamplesFaulted, done))
 	}
 	p.emit(asm.Mov.Reg(rSample, asm.R1))
 	p.step("add it to the sum")
@@ -148,23 +148,23 @@ func (p *program) addToHistogram(signed bool, stepBits int32, negative int, done
 // counts whether it is unchanged.
 func (p *program) compare(done string) {
 	v := p.probe.Measured
-	unread := p.countedIn(compiler.ChangesMap, "unread", compiler.ChangesUnread, done)
+	faulted := p.countedIn(compiler.ChangesMap, "faulted", compiler.ChangesFaulted, done)
 	changed := p.countedIn(compiler.ChangesMap, "changed", compiler.ChangesChanged, done)
 	p.step("could it be read at entry?")
-	p.wasRead(v, unread)
+	p.wasRead(v, faulted)
 	if v.Base.Param != nil {
 		base := p.event.Kept()[len(p.event.Kept())-1]
-		p.wasRead(base, unread)
+		p.wasRead(base, faulted)
 		at, _, _ := p.keptAt(base)
 		p.again = int(at)
 	}
 	p.step("%s at return", v.Name)
 	at, _, _ := p.keptAt(v)
 	if v.Scalar != nil {
-		p.readScalar(v, false, false, unread)
+		p.readScalar(v, false, false, faulted)
 		p.emit(asm.LoadMem(asm.R2, rStash, at, asm.DWord), asm.JNE.Reg(asm.R1, asm.R2, changed))
 	} else {
-		p.compareBytes(v, unread, changed)
+		p.compareBytes(v, faulted, changed)
 	}
 	p.again = 0
 	p.step("count it as unchanged")
@@ -173,22 +173,22 @@ func (p *program) compare(done string) {
 }
 
 // wasRead continues if a value could be read at entry.
-func (p *program) wasRead(v *compiler.Value, unread string) {
+func (p *program) wasRead(v *compiler.Value, unreadable string) {
 	_, fault, _ := p.keptAt(v)
-	p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unread))
+	p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unreadable))
 }
 
 // compareBytes reads a structure or an array into the stash, after the bytes of
 // the entry.
-func (p *program) compareBytes(v *compiler.Value, unread, changed string) {
+func (p *program) compareBytes(v *compiler.Value, unreadable, changed string) {
 	slot := p.event.Layout.Slots[0]
-	p.walk(v, false, unread)
+	p.walk(v, false, unreadable)
 	last := v.Path[len(v.Path)-1]
 	p.move(asm.R3, rBase, last.Off)
 	p.move(asm.R1, rStash, p.stash.again)
 	p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
 	p.readBytes(last.User)
-	p.emit(asm.JNE.Imm(asm.R0, 0, unread))
+	p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 	p.step("is it the same?")
 	p.differ(slot.Data-p.stash.origin, p.stash.again, slot.Cap, changed)
 }

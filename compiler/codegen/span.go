@@ -176,15 +176,15 @@ func (p *program) splitDuration() (early, late []compiler.Cond) {
 // lateConds goes to release unless the conditions hold, and counts the call as filtered
 // or unreadable.
 func (p *program) lateConds(conds []compiler.Cond, release string) {
-	unread, filtered := p.prefix+"lateunread", release
+	unreadable, filtered := p.prefix+"lateunreadable", release
 	if p.opts.CountCalls {
 		filtered = p.prefix + "latefiltered"
 		p.later(filtered, func() { p.count(compiler.CounterFiltered, release) })
 	}
-	p.later(unread, func() { p.count(compiler.CounterUnreadable, filtered) })
+	p.later(unreadable, func() { p.count(compiler.CounterUnreadable, filtered) })
 	for _, c := range conds {
 		p.readClockFor(c)
-		p.branch(c, otherwise{no: filtered, unread: unread})
+		p.branch(c, otherwise{no: filtered, unreadable: unreadable})
 	}
 }
 

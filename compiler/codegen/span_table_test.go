@@ -47,7 +47,7 @@ func TestSpanTables(t *testing.T) {
 		require.Equal(t, []string{"calls=3 max=6"}, r.rows(2))
 		for i, ev := range r.unit.Events {
 			if ev.Kind == compiler.SpanEvent {
-				require.Equal(t, uint64(1), r.unit.Counters.Sum(i, compiler.CounterUnread, r.word), "event %d", i)
+				require.Equal(t, uint64(1), r.unit.Counters.Sum(i, compiler.CounterFaulted, r.word), "event %d", i)
 			}
 			require.Zero(t, r.counters(i).Open)
 		}

@@ -47,7 +47,7 @@ func (tr *spanTrial) try(t *testing.T, seed uint64, sum *spanned) {
 	sum.unreadable += tr.least
 	sum.events += len(tr.spans)
 	for _, n := range tr.tables {
-		sum.tabled += int(n.matched - n.unread)
+		sum.tabled += int(n.matched - n.faulted)
 	}
 }
 
@@ -231,7 +231,7 @@ func (tr *spanTrial) rowsOfAll() counted {
 	sum := counted{rows: map[string]*tabled{}}
 	for number, n := range tr.tables {
 		sum.matched += n.matched
-		sum.unread += n.unread
+		sum.faulted += n.faulted
 		for key, row := range n.rows {
 			whole := number
 			if tr.ref.table.key > 0 {

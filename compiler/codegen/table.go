@@ -158,16 +158,16 @@ func (p *program) tabulate() {
 	p.step("count it as %s", compiler.CounterMatched)
 	p.counters(done)
 	p.add(compiler.CounterMatched.Offset())
-	unread := p.counted("unread", compiler.CounterUnread, done)
+	faulted := p.counted("faulted", compiler.CounterFaulted, done)
 	for _, a := range p.probe.Aggregates {
 		if at := p.values[a.Value]; a.Value != nil && p.saved[a.Value] != at {
 			p.step("%s", a.Value.Name)
-			p.number64(a.Value, unread)
+			p.number64(a.Value, faulted)
 			p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
 			p.saved[a.Value] = at
 		}
 	}
-	p.row(unread, done)
+	p.row(faulted, done)
 	p.step("count the call")
 	p.emit(asm.Mov.Reg(rOut, asm.R0))
 	p.add(0)
@@ -181,7 +181,7 @@ func (p *program) tabulate() {
 }
 
 // row points R0 to the row of the call, a new one if there is none for its key.
-func (p *program) row(unread, done string) {
+func (p *program) row(unreadable, done string) {
 	l := p.table
 	if l.KeySize == 0 {
 		p.emit(asm.StoreImm(asm.RFP, spKey, 0, asm.Word))
@@ -200,7 +200,7 @@ func (p *program) row(unread, done string) {
 			end = l.Key[i+1]
 		}
 		p.step("%s", v.Name)
-		p.keyPart(v, p.key+l.Key[i], end-l.Key[i], unread, full)
+		p.keyPart(v, p.key+l.Key[i], end-l.Key[i], unreadable, full)
 	}
 	p.step("its row")
 	first, found := p.fresh("first"), p.prefix+p.fresh("row")
@@ -236,7 +236,7 @@ func (p *program) keepStacks(full string) {
 
 // keyPart stores a part of the key in room bytes of the stack. Calls with the same
 // value must have the same bytes.
-func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) {
+func (p *program) keyPart(v *compiler.Value, at, room int, unreadable, full string) {
 	_, _, kept := p.keptAt(v)
 	switch {
 	case v.Base.Builtin == compiler.KernelStack && kept:
@@ -246,13 +246,13 @@ func (p *program) keyPart(v *compiler.Value, at, room int, unread, full string) 
 		p.stackNumber(asm.RFP, at, full)
 		return
 	case v.Scalar != nil && v.Text == compiler.NoText:
-		p.number64(v, unread)
+		p.number64(v, unreadable)
 		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
 		p.zeroKey(at+8, room-8) // of a glob, in which another function has a text here
 		return
 	}
 	p.zeroKey(at, room)
-	p.bytesOfKey(v, at, room, unread)
+	p.bytesOfKey(v, at, room, unreadable)
 }
 
 // zeroKey clears a part of the stack.
@@ -266,7 +266,7 @@ func (p *program) zeroKey(at, size int) {
 }
 
 // bytesOfKey reads a part of the key that consists of bytes. Zeroes have been stored there.
-func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
+func (p *program) bytesOfKey(v *compiler.Value, at, room int, unreadable string) {
 	_, fault, kept := p.keptAt(v)
 	size, _ := btf.Sizeof(v.Type)
 	text := v.Text != compiler.NoText || v.Base.Builtin == compiler.NoBuiltin && v.IsText()
@@ -279,9 +279,9 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
 	}
 	switch {
 	case kept:
-		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unread))
+		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unreadable))
 		p.move(asm.R3, rStash, p.keptData(v))
-		p.readKey(at, min(read, p.keptRoom(v)), text, compiler.KernelText, unread)
+		p.readKey(at, min(read, p.keptRoom(v)), text, compiler.KernelText, unreadable)
 		if read > p.keptRoom(v) {
 			p.lastOfKey(at, p.keptRoom(v), p.keptData(v))
 		}
@@ -289,23 +289,23 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unread string) {
 		p.move(asm.R1, asm.RFP, at)
 		p.emit(asm.Mov.Imm(asm.R2, compiler.CommSize), asm.FnGetCurrentComm.Call())
 	case v.Text != compiler.NoText:
-		p.number64(v, unread)
+		p.number64(v, unreadable)
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
-		p.elsewhere(v.Text, unread)
-		p.readKey(at, read, true, v.Text, unread)
+		p.elsewhere(v.Text, unreadable)
+		p.readKey(at, read, true, v.Text, unreadable)
 	case text && len(v.Path) > 0:
-		p.walk(v, false, unread)
+		p.walk(v, false, unreadable)
 		last := v.Path[len(v.Path)-1]
 		p.move(asm.R3, rBase, last.Off)
 		in := compiler.KernelText
 		if last.User {
 			in = compiler.UserText
 		}
-		p.readKey(at, read, true, in, unread)
+		p.readKey(at, read, true, in, unreadable)
 	default:
 		p.emit(asm.Mov.Reg(rOut, asm.RFP))
 		p.origin = 0
-		p.captureBytes(v, compiler.Slot{Off: at, Data: at, Cap: size}, unread)
+		p.captureBytes(v, compiler.Slot{Off: at, Data: at, Cap: size}, unreadable)
 		for i := size; i < room && i < compiler.Align8(size); i++ { // registers have more
 			p.emit(asm.StoreImm(asm.RFP, int16(at+i), 0, asm.Byte))
 		}
@@ -341,16 +341,16 @@ func (p *program) lastOfKey(at, size, from int) {
 }
 
 // readKey reads a string, or bytes, from the address in R3 to the stack.
-func (p *program) readKey(at, size int, text bool, in compiler.Text, unread string) {
+func (p *program) readKey(at, size int, text bool, in compiler.Text, unreadable string) {
 	p.move(asm.R1, asm.RFP, at)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
 	if !text {
 		p.readBytes(in == compiler.UserText)
-		p.emit(asm.JNE.Imm(asm.R0, 0, unread))
+		p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 		return
 	}
 	p.readString(in)
-	p.emit(asm.JSLE.Imm(asm.R0, 0, unread))
+	p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable))
 	if size < compiler.MostKeyPart+compiler.StringSlack {
 		return
 	}

@@ -157,7 +157,7 @@ func TestTables(t *testing.T) {
 		require.Equal(t, []string{"calls=2 sum=210"}, r.rows(1))
 		require.Equal(t, []string{"uplink calls=2 count=2"}, r.rows(2))
 		for i, ev := range r.unit.Events {
-			require.Equal(t, uint64(1), r.unit.Counters.Sum(ev.Number, compiler.CounterUnread, r.word), "table %d", i)
+			require.Equal(t, uint64(1), r.unit.Counters.Sum(ev.Number, compiler.CounterFaulted, r.word), "table %d", i)
 			require.Equal(t, uint64(3), r.counters(ev.Number).Matched)
 		}
 	})

@@ -34,7 +34,7 @@ func (p *program) textLeaf(l *compiler.Leaf, to otherwise) {
 	if l.Pred.Op == spec.Ne {
 		other = p.fresh("other")
 	}
-	p.compareText(l.Value, l.Pred.Pattern.Text, other, to.unread)
+	p.compareText(l.Value, l.Pred.Pattern.Text, other, to.unreadable)
 	if l.Pred.Op == spec.Ne {
 		p.emit(asm.Ja.Label(to.no))
 		p.label(other)
@@ -42,17 +42,17 @@ func (p *program) textLeaf(l *compiler.Leaf, to otherwise) {
 }
 
 // compareText continues if a string equals text.
-func (p *program) compareText(v *compiler.Value, text string, other, unread string) {
+func (p *program) compareText(v *compiler.Value, text string, other, unreadable string) {
 	want := text + "\x00"
 	if v.Text != compiler.NoText {
-		p.textPointer(v, unread)
+		p.textPointer(v, unreadable)
 		p.readTextAt(0, v.Text, len(want)+1)
-		p.emit(asm.JSLE.Imm(asm.R0, 0, unread), asm.JNE.Imm(asm.R0, int32(len(want)), other))
+		p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable), asm.JNE.Imm(asm.R0, int32(len(want)), other))
 		want = text
 	} else {
 		size := textSize(v)
 		want = want[:min(len(want), size)]
-		p.readArrayAt(v, 0, len(want), unread)
+		p.readArrayAt(v, 0, len(want), unreadable)
 	}
 	for i := 0; i < len(want); {
 		n := 8
@@ -74,8 +74,8 @@ func textSize(v *compiler.Value) int {
 }
 
 // textPointer loads the address of a string into rBase.
-func (p *program) textPointer(v *compiler.Value, unread string) {
-	p.readScalar(v, p.loads.Read(v), false, unread)
+func (p *program) textPointer(v *compiler.Value, unreadable string) {
+	p.readScalar(v, p.loads.Read(v), false, unreadable)
 	p.emit(asm.Mov.Reg(rBase, asm.R1))
 }
 
@@ -89,7 +89,7 @@ func (p *program) readTextAt(off int, t compiler.Text, size int) {
 }
 
 // readArrayAt reads size bytes of an array at an offset.
-func (p *program) readArrayAt(v *compiler.Value, off, size int, unread string) {
+func (p *program) readArrayAt(v *compiler.Value, off, size int, unreadable string) {
 	if v.Base.Builtin == compiler.Comm {
 		p.comm(asm.RFP, p.buffer)
 		return
@@ -100,14 +100,14 @@ func (p *program) readArrayAt(v *compiler.Value, off, size int, unread string) {
 		return
 	}
 	if off == 0 {
-		p.walk(v, false, unread)
+		p.walk(v, false, unreadable)
 	}
 	last := v.Path[len(v.Path)-1]
 	p.move(asm.R3, rBase, last.Off+off)
 	p.move(asm.R1, asm.RFP, p.buffer)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
 	p.readBytes(last.User)
-	p.emit(asm.JNE.Imm(asm.R0, 0, unread))
+	p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 }
 
 // rState is the register with the states of a glob, one bit each: bit i is set
@@ -125,16 +125,16 @@ func (p *program) matchGlob(l *compiler.Leaf, to otherwise) {
 	}
 	ended := p.fresh("ended")
 	if v.Text != compiler.NoText {
-		p.textPointer(v, to.unread)
+		p.textPointer(v, to.unreadable)
 	}
 	p.emit(asm.Mov.Imm(rState, 1))
-	whole := p.globChunks(v, glob, ended, to.unread)
+	whole := p.globChunks(v, glob, ended, to.unreadable)
 	accept := len(glob.Elements)
 	if !whole { // the string continues: only a star at the end matches any rest
 		p.emit(asm.JEq.Imm(rState, 0, no)) // no rest can make a failed match succeed
-		p.testState(accept, to.unread)
+		p.testState(accept, to.unreadable)
 		if glob.Stars>>accept&1 == 0 {
-			p.emit(asm.Ja.Label(to.unread))
+			p.emit(asm.Ja.Label(to.unreadable))
 		} else {
 			p.emit(asm.Ja.Label(yes))
 		}
@@ -163,7 +163,7 @@ func (p *program) testState(bit int, no string) {
 
 // globChunks matches a string chunk by chunk and jumps to ended where it ends.
 // It reports whether the string always ends within the chunks.
-func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, unread string) (whole bool) {
+func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, unreadable string) (whole bool) {
 	if v.Text != compiler.NoText {
 		size := textChunk
 		for i := range textChunks {
@@ -171,7 +171,7 @@ func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, u
 				size++ // for the NUL of a string that ends with this chunk
 			}
 			p.readTextAt(i*(textChunk-1), v.Text, size)
-			p.emit(asm.JSLE.Imm(asm.R0, 0, unread))
+			p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable))
 			p.globLoop(glob, size-1, ended)
 		}
 		return false
@@ -179,7 +179,7 @@ func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, u
 	size := textSize(v)
 	for off := 0; off < min(size, textChunk*textChunks); off += textChunk {
 		n := min(size-off, textChunk)
-		p.readArrayAt(v, off, n, unread)
+		p.readArrayAt(v, off, n, unreadable)
 		p.globLoop(glob, n, ended)
 	}
 	return size <= textChunk*textChunks

@@ -78,8 +78,8 @@ func (tr *trial) checkSamples(p *compiler.Probe) error {
 	if positive != wantPositive || negative != wantNegative {
 		return fmt.Errorf("other histograms than those of %d", tr.counted.samples)
 	}
-	if s.Unread != tr.counted.unread {
-		return fmt.Errorf("%d unread, and not %d", s.Unread, tr.counted.unread)
+	if s.Faulted != tr.counted.faulted {
+		return fmt.Errorf("%d faulted, and not %d", s.Faulted, tr.counted.faulted)
 	}
 	number := func(v uint64) *big.Int {
 		if p.Signed() {

@@ -18,7 +18,7 @@ import (
 var optional = map[string]*regexp.Regexp{
 	"trace": regexp.MustCompile(`^(probes/0/)?(module|missed|limited|unread|replaced|open)$|/format$|(^|/)wall$|^boot$|` +
 		`^(caller|duration|diff|diff/p/0/member|shared|begin|(begin/)?(module|return|container|container/(id|name)|pointers|symbols|truncated|faults|truncated/[sb]/of))$|` +
-		`^(more|full|after|writer|stack|place|unwatched)$|^rows/0/(count|hist|truncated|truncated/.*/of)$`),
+		`^(more|full|faulted|after|writer|stack|place|unwatched)$|^rows/0/(count|hist|truncated|truncated/.*/of)$`),
 	"results": regexp.MustCompile(`^(fields|text|notes|file|line|seconds)$`),
 	"doctor":  regexp.MustCompile(`^$`),
 	"print":   regexp.MustCompile(`^(cpu|wall|format|pointer|fault|truncated|truncated/of|symbols|changes)$`),

@@ -186,7 +186,7 @@ func (c *codec) table(t *runtime.Table, which int, unit *compiler.Unit) {
 	}
 	c.text(&t.Label)
 	number(c, &t.Since, &t.Time)
-	number(c, &t.Full, &t.Unread)
+	number(c, &t.Full, &t.Faulted)
 	each(c, &t.Rows, func(r *runtime.Row) { c.row(r, t) })
 }
 

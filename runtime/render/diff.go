@@ -8,9 +8,9 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
-// unreadDiff returns the side of the call at which a value that is compared could
+// unreadableDiff returns the side of the call at which a value that is compared could
 // not be read, with the value, or nil.
-func unreadDiff(v *runtime.Value) (side string, unread *runtime.Value) {
+func unreadableDiff(v *runtime.Value) (side string, unreadable *runtime.Value) {
 	switch {
 	case v.Was.Fault != compiler.NoFault && v.Fault != compiler.NoFault:
 		return "", v.Was
@@ -53,13 +53,13 @@ func appendChange(dst []byte, c btfdump.Change, options btfdump.Options) ([]byte
 func (p *printer) diff(v *runtime.Value) error {
 	p.blanks(nameIndent)
 	p.text = append(append(p.text, v.Name...), " = \n"...)
-	side, unread := unreadDiff(v)
+	side, unreadable := unreadableDiff(v)
 	p.blanks(valueIndent)
 	switch {
-	case unread != nil:
+	case unreadable != nil:
 		p.text = append(p.text, " /* Cannot show '"...)
 		p.text = append(append(append(p.text, v.Was.Name...), "' as '"...), btfdump.TypeName(v.DataType())...)
-		p.text = append(append(append(append(append(p.text, '\''), side...), ": "...), unread.Reason()...), " */"...)
+		p.text = append(append(append(append(append(p.text, '\''), side...), ": "...), unreadable.Reason()...), " */"...)
 		return nil
 	case isPlain(v) && samePlain(v):
 		p.text = append(p.text, "/* "+noDifference+" */"...)
@@ -111,10 +111,10 @@ func (p *compactPrinter) states(v *runtime.Value) error {
 
 // diff prints what differs between the two sides of a call.
 func (p *compactPrinter) diff(v *runtime.Value) error {
-	side, unread := unreadDiff(v)
+	side, unreadable := unreadableDiff(v)
 	switch {
-	case unread != nil:
-		p.remark(unread.Reason() + side)
+	case unreadable != nil:
+		p.remark(unreadable.Reason() + side)
 		return nil
 	case isPlain(v) && samePlain(v):
 		p.remark(noDifference)
@@ -154,7 +154,7 @@ func (p *jsonPrinter) diffs(ev *runtime.Event) error {
 		if v.Was == nil {
 			continue
 		}
-		if _, unread := unreadDiff(v); unread != nil {
+		if _, unreadable := unreadableDiff(v); unreadable != nil {
 			continue // it is among the faults
 		}
 		p.key(string(quoteJSON(nil, v.Was.Name)))

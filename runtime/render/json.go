@@ -187,7 +187,7 @@ func (p *jsonPrinter) notes(values []runtime.Value, items []jsonItem) {
 	for i := range values {
 		v, side := &values[i], ""
 		if v.Was != nil {
-			if side, v = unreadDiff(v); v == nil {
+			if side, v = unreadableDiff(v); v == nil {
 				continue
 			}
 		}

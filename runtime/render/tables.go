@@ -109,8 +109,8 @@ func (p *tablePrinter) cells(t *runtime.Table, width int) (*tableText, error) {
 	if t.Full > 0 {
 		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: there was no room for their keys; --keys makes more", t.Full, of))
 	}
-	if t.Unread > 0 {
-		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: a value of theirs could not be read", t.Unread, of))
+	if t.Faulted > 0 {
+		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: a value of theirs could not be read", t.Faulted, of))
 	}
 	return tt, nil
 }
@@ -239,7 +239,7 @@ func (p *jsonPrinter) Table(t *runtime.Table) error {
 	for _, n := range []struct {
 		name  string
 		count uint64
-	}{{"more", uint64(more)}, {"full", t.Full}, {"unread", t.Unread}} {
+	}{{"more", uint64(more)}, {"full", t.Full}, {"faulted", t.Faulted}} {
 		if n.count > 0 {
 			p.text = strconv.AppendUint(append(append(append(p.text, `,"`...), n.name...), `":`...), n.count, 10)
 		}

@@ -124,7 +124,7 @@ func TestTable(t *testing.T) {
 // TestTableNotes covers what is said of calls in no row, and of tables without rows.
 func TestTableNotes(t *testing.T) {
 	table := countTable()
-	table.Rows, table.Full, table.Unread = table.Rows[:1], 7, 2
+	table.Rows, table.Full, table.Faulted = table.Rows[:1], 7, 2
 	require.Equal(t, `vfs_read in 2.5s:
   $comm  count  count()  sum(return)  avg($duration)  max(return)
   "cat"   4096        3        12288          1.52us         4096

@@ -170,7 +170,7 @@ func qualityOf(counts runtime.SessionCounts, tables []*runtime.Table) quality {
 	}
 	for _, t := range tables {
 		q.lost["table_full"] += t.Full
-		q.lost["unread"] += t.Unread
+		q.lost["faulted"] += t.Faulted
 	}
 	return q
 }

@@ -186,10 +186,10 @@ func TestQuality(t *testing.T) {
 			event(compiler.BeginEvent, compiler.Counters{Unreadable: 128, Matched: 256, Filtered: 512}),
 		},
 		Missed: []runtime.Missed{{N: 1024}, {N: 2048, Uncounted: true}},
-	}, []*runtime.Table{{Full: 5, Unread: 7}, {Full: 6}})
+	}, []*runtime.Table{{Full: 5, Faulted: 7}, {Full: 6}})
 	require.Equal(t, quality{
 		matched: 8 + 64, filtered: 16, counted: 0,
-		lost: map[string]uint64{"missed": 1024 + 2048, "no_room": 1 + 32, "unreadable": 2 + 128, "unpaired": 4, "table_full": 11, "unread": 7},
+		lost: map[string]uint64{"missed": 1024 + 2048, "no_room": 1 + 32, "unreadable": 2 + 128, "unpaired": 4, "table_full": 11, "faulted": 7},
 	}, q)
 	require.Equal(t, 1.0, qualityOf(runtime.SessionCounts{Missed: []runtime.Missed{{N: 1}}}, nil).counted)
 }

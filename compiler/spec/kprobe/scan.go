@@ -44,7 +44,7 @@ func (p *parser) open(w spec.Span) { p.pos, p.end = w.Start, w.End }
 
 func (p *parser) word(w spec.Span) string { return p.text[w.Start:w.End] }
 
-// rest returns the unread part of the word.
+// rest returns what is left of the word.
 func (p *parser) rest() string { return p.text[p.pos:p.end] }
 
 // has reports whether the rest begins with prefix. It is not inlined: it has 110 callers.

@@ -41,7 +41,7 @@ func (t *tester) judge() ([]testResult, error) {
 		var broken *runtime.Table
 		if table != nil && a.Kind == suite.Each {
 			broken = breaking(table, &a.Condition)
-			o.Breaking, o.Rowless = len(broken.Rows), table.Full+table.Unread
+			o.Breaking, o.Rowless = len(broken.Rows), table.Full+table.Faulted
 		}
 		r := a.Judge(o)
 		if err := t.counted[i].err; err != nil {
@@ -166,7 +166,7 @@ func (s *countedSide) observe(o *suite.Observed) suite.Counts {
 		return counts
 	}
 	counts.Called, counts.Matched = sum.Called(), sum.Matched
-	counts.Unreadable = sum.Unreadable + sum.Unread
+	counts.Unreadable = sum.Unreadable + sum.Faulted
 	counts.Missed += sum.NoRoom
 	o.Changed, o.Unchanged = sum.Changed, sum.Unchanged
 	o.Histogram = sum.Histogram
