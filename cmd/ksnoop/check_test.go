@@ -66,6 +66,7 @@ ffffffff81000700 T __fput
 		freeing("kfree"), freeing("kmem_cache_free"),
 		tick)
 	newFile := file(btf.Member{Name: "flags", Type: char}, btf.Member{Name: "position", Type: integer, Offset: 32})
+	idmap := &btf.Pointer{Target: &btf.Struct{Name: "idmap", Size: 16, Members: []btf.Member{{Name: "pos", Type: integer, Offset: 32}}}}
 	write("new", `ffffffff81000100 T same
 ffffffff81000200 t __account_io
 ffffffff81000300 t inlined.isra.0
@@ -73,7 +74,7 @@ ffffffff81000400 D limit
 ffffffff81000600 T roomy
 `,
 		roomy,
-		function("same", btf.FuncParam{Name: "idmap", Type: oldFile}, btf.FuncParam{Name: "file", Type: newFile}),
+		function("same", btf.FuncParam{Name: "idmap", Type: idmap}, btf.FuncParam{Name: "file", Type: newFile}),
 		function("__account_io", btf.FuncParam{Name: "file", Type: newFile}),
 		function("account_io_start", btf.FuncParam{Name: "bio", Type: newFile}),
 		function("inlined", btf.FuncParam{Name: "count", Type: integer}),
@@ -172,7 +173,7 @@ func TestCheckWatch(t *testing.T) {
 	dir := checkedKernels(t)
 	args := []string{"--symbols", dir + "/old/map", "--symbols", dir + "/new/map"}
 	for _, memory := range []string{
-		"(int)@limit", "*(u8 *)0xffff888000000003", "(struct file)@limit", "@none", "((struct file *)@limit)->pos", "same(file->flags)", "same(file->posit)", "gone(path)",
+		"(int)@limit", "*(u8 *)0xffff888000000003", "(struct file)@limit", "@none", "((struct room *)@limit)->number", "same(file->flags)", "same(file->posit)", "gone(path)",
 	} {
 		args = append(args, "--watch", memory)
 	}
@@ -180,23 +181,23 @@ func TestCheckWatch(t *testing.T) {
 	require.Equal(t, exit.Failure, status)
 	require.Empty(t, stderr)
 	require.Equal(t, `
-  SPEC                                old          new
-  same(file->flags)                   ok           ok
-  watch (int)@limit                   ok           ok
-  watch *(u8 *)0xffff888000000003     ok           ok
-  watch (struct file)@limit           type         type
-  watch @none                         no variable  no variable
-  watch ((struct file *)@limit)->pos  ok           ok
-  watch same(file->flags)             ok           no function
-  watch same(file->posit)             type         type
-  watch gone(path)                    type         no function
+  SPEC                                   old          new
+  same(file->flags)                      ok           ok
+  watch (int)@limit                      ok           ok
+  watch *(u8 *)0xffff888000000003        ok           ok
+  watch (struct file)@limit              type         type
+  watch @none                            no variable  no variable
+  watch ((struct room *)@limit)->number  ok           ok
+  watch same(file->flags)                ok           no function
+  watch same(file->posit)                type         type
+  watch gone(path)                       type         no function
 
 old: watch (int)@limit: 4 bytes at 0xffffffff81000500
 new: watch (int)@limit: 4 bytes at 0xffffffff81000400
 old, new: watch *(u8 *)0xffff888000000003: 1 byte at 0xffff888000000003
 old, new: watch (struct file)@limit: '(struct file)@limit' has 16 bytes, and the hardware watches 1, 2, 4 or 8 (name a member or an element of it)
 old, new: watch @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
-old, new: watch ((struct file *)@limit)->pos: 4 bytes at offset 4 from a pointer, which is read when watching begins
+old, new: watch ((struct room *)@limit)->number: 4 bytes at offset 0 from a pointer, which is read when watching begins
 old: watch same(file->flags): 4 bytes at offset 0 of the struct file that same finds, until __fput or tp:kfree or tp:kmem_cache_free
 new: watch same(file->flags): there is no tracepoint kfree in this kernel
 old: watch same(file->posit): struct file has no member 'posit' (did you mean 'pos'?)
@@ -219,17 +220,17 @@ new: watch gone(path): there is no function gone in this kernel
 func TestCheckPrint(t *testing.T) {
 	dir := checkedKernels(t)
 	status, stdout, stderr := checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map",
-		"--print", "(int)@limit, ((struct file *)0xff)->pos", "--print", "@none", "--print", "((struct file *)0xff)->posit")
+		"--print", "(int)@limit, ((struct room *)0xff)->number", "--print", "@none", "--print", "((struct room *)0xff)->numbre")
 	require.Equal(t, exit.Failure, status)
 	require.Empty(t, stderr)
 	require.Equal(t, `
-  SPEC                                           old          new
-  print (int)@limit, ((struct file *)0xff)->pos  ok           ok
-  print @none                                    no variable  no variable
-  print ((struct file *)0xff)->posit             type         type
+  SPEC                                              old          new
+  print (int)@limit, ((struct room *)0xff)->number  ok           ok
+  print @none                                       no variable  no variable
+  print ((struct room *)0xff)->numbre               type         type
 
 old, new: print @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
-old, new: print ((struct file *)0xff)->posit: struct file has no member 'posit' (did you mean 'pos'?)
+old, new: print ((struct room *)0xff)->numbre: struct room has no member 'numbre' (did you mean 'number'?)
 `[1:], stdout)
 	status, stdout, stderr = checked(t, dir, "--print", "return")
 	require.Equal(t, exit.Usage, status)

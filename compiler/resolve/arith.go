@@ -67,6 +67,11 @@ func (b *binder) term(e spec.Expr) (*compiler.Value, error) {
 		if c := b.namedTerm(e); c != nil {
 			return c, nil
 		}
+		if b.param(e.Name.Name) == nil {
+			if err := b.severalNumbers(e.Name.Name, e.Span()); err != nil {
+				return nil, err
+			}
+		}
 	case *spec.Binary:
 		if c, err := b.folded(e); c != nil || err != nil {
 			return c, err

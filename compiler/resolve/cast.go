@@ -135,24 +135,38 @@ func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 	}
 	if len(found) == 0 && kind == "enum" {
 		// Many enums have no name. Each of their enumerators stands for it.
-		if e := b.enumWith(bare); e != nil {
+		if err := b.severalNumbers(bare, name.At); err != nil {
+			return nil, err
+		}
+		if e, _ := b.enumWith(bare); e != nil {
 			return e, nil
 		}
 	}
 	if len(found) == 0 {
 		return nil, b.unknownType(name, kind, bare)
 	}
-	first, _ := btf.Sizeof(found[0])
 	for _, t := range found[1:] {
-		if size, _ := btf.Sizeof(t); size != first {
-			err := b.errorf(name.At, "there are %d types '%s' in this kernel, of different sizes", len(found), name.Name)
-			if len(in) > 0 {
-				err = err.WithHint("they are in %s: a variable of one of them has its types", strings.Join(in, ", "))
+		if !sameLayout(t, found[0]) {
+			err := b.errorf(name.At, "there are %d types '%s' in this kernel, which differ", len(found), name.Name)
+			if len(in) == 0 {
+				return nil, err.WithHint("without a cast, arguments and members have the one that is meant")
 			}
-			return nil, err
+			return nil, err.WithHint("they are in %s: a variable of one of them has its types", strings.Join(in, ", "))
 		}
 	}
 	return found[0], nil
+}
+
+// sameLayout reports whether two types have the same size, and the same members at the
+// same places, if they have members.
+func sameLayout(t, other btf.Type) bool {
+	size, _ := btf.Sizeof(t)
+	otherSize, _ := btf.Sizeof(other)
+	members, _ := compiler.Members(t)
+	others, _ := compiler.Members(other)
+	return size == otherSize && slices.EqualFunc(members, others, func(m, o btf.Member) bool {
+		return m.Name == o.Name && m.Offset == o.Offset && m.BitfieldSize == o.BitfieldSize
+	})
 }
 
 // typesNamed returns the types with this name whose keyword is kind, see [TypeKind].

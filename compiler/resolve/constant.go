@@ -72,6 +72,9 @@ func (b *binder) namedNumber(name string) (n uint64, signed, ok bool) {
 }
 
 func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
+	if err := b.severalNumbers(c.Str, c.At); err != nil {
+		return err
+	}
 	err := b.errorf(c.At, "there is no constant '%s': no enumerator and no error has this name", c.Str)
 	names := func(yield func(string) bool) {
 		if e, ok := btf.As[*btf.Enum](v.Type); ok {
@@ -119,26 +122,45 @@ func enumerator(e *btf.Enum, name string) (uint64, bool) {
 }
 
 // anyEnumerator returns the value of an enumerator, and whether its enum is signed. It
-// searches all enums.
+// searches all enums, and returns false if they differ in the value.
 func (b *binder) anyEnumerator(name string) (n uint64, signed, ok bool) {
-	e := b.enumWith(name)
-	if e == nil {
+	e, other := b.enumWith(name)
+	if e == nil || other != nil {
 		return 0, false, false
 	}
 	n, ok = enumerator(e, name)
 	return n, enumSigned(e), ok
 }
 
-// enumWith returns the first enum that has an enumerator of this name, or nil.
-func (b *binder) enumWith(name string) *btf.Enum {
+// enumWith returns the first enum that has an enumerator of this name, and the next one
+// in which it is another number, or nil.
+func (b *binder) enumWith(name string) (first, other *btf.Enum) {
+	var known uint64
 	for _, types := range specsOf(b.fn, b.target) {
 		for e := range b.mayHave(types, name) {
-			if _, ok := enumerator(e, name); ok {
-				return e
+			n, ok := enumerator(e, name)
+			if ok && first == nil {
+				first, known = e, n
+			} else if ok && n != known {
+				return first, e
 			}
 		}
+		if first != nil {
+			break
+		}
 	}
-	return nil
+	return first, nil
+}
+
+// severalNumbers returns the error for a name that has several numbers, or nil.
+func (b *binder) severalNumbers(name string, at spec.Span) error {
+	first, other := b.enumWith(name)
+	if other == nil {
+		return nil
+	}
+	n, _ := enumerator(first, name)
+	m, _ := enumerator(other, name)
+	return b.errorf(at, "'%s' is %d in one enum of this kernel and %d in another", name, int64(n), int64(m)).WithHint("write the number")
 }
 
 // mayHave iterates over enums in the order of their ids, among them all that have an

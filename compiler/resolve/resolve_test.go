@@ -439,6 +439,52 @@ func TestOpenFlags(t *testing.T) {
 	}
 }
 
+// TestAmbiguous checks that a name with several meanings is refused, and not taken for the
+// first of them: an enumerator that enums give different numbers, and a type of which there
+// are several.
+func TestAmbiguous(t *testing.T) {
+	enum := func(name string, values ...btf.EnumValue) btf.Type {
+		return &btf.Enum{Name: name, Size: 4, Values: values}
+	}
+	two := func(first, second string) *btf.Struct {
+		return &btf.Struct{Name: "callback", Size: 8, Members: []btf.Member{
+			{Name: first, Type: compilertest.Int}, {Name: second, Type: compilertest.Int, Offset: 32},
+		}}
+	}
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline,
+		enum("net", btf.EnumValue{Name: "LIMIT", Value: 2}, btf.EnumValue{Name: "SAME", Value: 5}),
+		enum("disk", btf.EnumValue{Name: "LIMIT", Value: 7}, btf.EnumValue{Name: "SAME", Value: 5}),
+		compilertest.Function("limited", compilertest.Void, compilertest.Param("net", enum("net", btf.EnumValue{Name: "LIMIT", Value: 2}))),
+		two("error", "result"), two("result", "error"))
+	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+"ffffffff8100ff00 T limited\n"), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+	const differ = "'LIMIT' is 2 in one enum of this kernel and 7 in another"
+	for _, tc := range []struct{ text, at, want, hint string }{
+		{"read(count == LIMIT)", "LIMIT", differ, "write the number"},
+		{"read(count == -LIMIT)", "-LIMIT", differ, "write the number"},
+		{"read(count + LIMIT == 9)", "LIMIT", differ, "write the number"},
+		{"read((count & (LIMIT | 1)) == 1)", "LIMIT", differ, "write the number"},
+		{"read((enum LIMIT)count)", "enum LIMIT", differ, "write the number"},
+		{"read(((struct callback *)buf)->error)", "struct callback *", "there are 2 types 'struct callback' in this kernel, which differ",
+			"without a cast, arguments and members have the one that is meant"},
+	} {
+		trace, err := spec.Parse(tc.text)
+		require.NoError(t, err, tc.text)
+		_, err = One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, tc.text)
+		require.Equal(t, []string{tc.want, tc.hint, tc.at}, []string{refused.Msg, refused.Hint, tc.text[refused.At.Start:refused.At.End]}, tc.text)
+	}
+	for text, want := range map[string]uint64{
+		"read(count == SAME)":             5,
+		"read((enum disk)count == LIMIT)": 7,
+		"limited(net == LIMIT)":           2,
+	} {
+		require.Equal(t, want, mustResolve(t, target, text).EntryConds[0].(*compiler.Leaf).Pred.Const, text)
+	}
+}
+
 // TestEnumWithoutName checks that an enum can be named by one of its enumerators, too.
 func TestEnumWithoutName(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)

@@ -148,7 +148,7 @@ func TestModuleValues(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"(int)@debug": {"there are 2 symbols 'debug' in this kernel, and a name cannot tell them apart",
 			"in loop at 0xffffffffc0001010, in nat at 0xffffffffc0002010; an address with a cast is one of them: *(int *)0xffffffffc0001010"},
-		"*(struct both *)0xffff888000000000": {"there are 2 types 'struct both' in this kernel, of different sizes",
+		"*(struct both *)0xffff888000000000": {"there are 2 types 'struct both' in this kernel, which differ",
 			"they are in loop, nat: a variable of one of them has its types"},
 		"(struct none)@devices": {"there is no type 'struct none' in this kernel", ""},
 		"@devices":              {"BTF has no type of '@devices'", "a cast gives it one: (int)@devices, (u64[3])@devices, (struct NAME)@devices"},

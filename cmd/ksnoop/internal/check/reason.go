@@ -151,12 +151,11 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 		}
 		switch e := e.(type) {
 		case *spec.Arg:
-			names, ok := arguments(t, target)
-			if !ok || slices.Contains(names, e.Name.Name) {
+			if refused.Kind != spec.NoArgument && refused.Kind != spec.NamesInHint {
 				break
 			}
 			f.reason = misfitArgument
-			if len(names) > 0 && refused.Kind != spec.NamesInHint {
+			if names, _ := arguments(t, target); len(names) > 0 && refused.Kind == spec.NoArgument {
 				hints = append(hints, "it has "+strings.Join(names, ", "))
 			}
 		case *spec.Builtin:
