@@ -5,7 +5,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # What is built is static, and so are the tests, which run in virtual machines. With
 # the flags of cmd/build everywhere nothing is compiled twice.
 export CGO_ENABLED = 0
-export GOFLAGS += -trimpath -gcflags=fmt=-l -gcflags=errors=-l -gcflags=reflect=-l -gcflags=regexp/...=-l -gcflags=encoding/json=-l -gcflags=text/...=-l -gcflags=compress/...=-l -gcflags=internal/zstd=-l -gcflags=github.com/urfave/cli/v2=-l -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/...=-l -gcflags=github.com/ksnoop/ksnoop/compiler/suite/...=-l -gcflags=github.com/ksnoop/ksnoop/compiler/spec/kprobe=-l -gcflags=github.com/ksnoop/ksnoop/runtime/cgroup=-l -gcflags=github.com/ksnoop/ksnoop/runtime/known=-l -gcflags=github.com/ksnoop/ksnoop/runtime/clock=-l -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run= -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term=
+export GOFLAGS += -trimpath -gcflags=fmt=-l -gcflags=errors=-l -gcflags=reflect=-l -gcflags=regexp/...=-l -gcflags=encoding/json=-l -gcflags=text/...=-l -gcflags=compress/...=-l -gcflags=debug/...=-l -gcflags=internal/zstd=-l -gcflags=flag=-l -gcflags=log=-l -gcflags=os/signal=-l -gcflags=github.com/urfave/cli/v2=-l -gcflags=github.com/valyala/fastjson/...=-l -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/...=-l -gcflags=github.com/ksnoop/ksnoop/compiler/suite/...=-l -gcflags=github.com/ksnoop/ksnoop/compiler/spec/kprobe=-l -gcflags=github.com/ksnoop/ksnoop/runtime/cgroup=-l -gcflags=github.com/ksnoop/ksnoop/runtime/known=-l -gcflags=github.com/ksnoop/ksnoop/runtime/clock=-l -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run= -gcflags=github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term=
 
 # The static binary.
 ksnoop: FORCE

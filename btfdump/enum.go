@@ -9,7 +9,8 @@ import (
 
 // enumeration finds enumerators by value. Values are truncated to the width of
 // the type because BTF of kernels before 6.0 has no sign for enums and stores
-// negative enumerators of any width in 32 bits.
+// negative enumerators of any width in 32 bits. An enum of 64 bits has no enumerators in
+// such BTF, as it has only the lower halves of their values.
 type enumeration struct {
 	width  uint     // of the type in bits
 	values []uint64 // ascending, unique
@@ -25,6 +26,10 @@ func newEnumeration(e *btf.Enum) *enumeration {
 	// Of enumerators with the same value the first one is used.
 	sort.SliceStable(values, func(i, j int) bool { return values[i].Value < values[j].Value })
 	values = slices.CompactFunc(values, func(a, b btf.EnumValue) bool { return a.Value == b.Value })
+	if e.Size == 8 && len(values) > 0 && values[len(values)-1].Value>>32 == 0 {
+		// C gives an enum 8 bytes if a number needs them: BTF has only the lower halves.
+		values = nil
+	}
 
 	n := &enumeration{width, make([]uint64, len(values)), make([]string, len(values))}
 	for i, v := range values {

@@ -61,6 +61,7 @@ func TestEnums(t *testing.T) {
 	unsigned := &btf.Enum{Name: "e", Size: 4, Values: values[:3]}
 	old := []btf.EnumValue{{Name: "MINUS", Value: 0xffffffff}, {Name: "ONE", Value: 1}}
 	long := &btf.Enum{Name: "l", Size: 8, Values: []btf.EnumValue{{Name: "TOP", Value: 1 << 63}}}
+	half := &btf.Enum{Name: "l", Size: 8, Values: []btf.EnumValue{{Name: "TOP", Value: 0}, {Name: "SHIFT", Value: 56}}}
 	run(t, compact, []textTest{
 		{"first of equal names", signed, le(int32(0)), "(enum e)NONE"},
 		{"negative", signed, le(int32(-1)), "(enum e)MINUS"},
@@ -73,6 +74,8 @@ func TestEnums(t *testing.T) {
 		{"enum64", long, le(uint64(1 << 63)), "(enum l)TOP"},
 		{"enum64 unknown", long, le(uint64(3)), "(enum l)3ULL"},
 		{"enum64 signed unknown", &btf.Enum{Name: "l", Size: 8, Signed: true}, le(int64(-3)), "(enum l)-3LL"},
+		{"enum64 in BTF with 32 bits", half, le(uint64(0)), "(enum l)0ULL"},
+		{"the same, not zero", half, le(uint64(56)), "(enum l)56ULL"},
 		{"without a name", &btf.Enum{Size: 4}, le(int32(3)), "(enum)3"},
 	})
 }

@@ -371,6 +371,7 @@ func TestTestCommand(t *testing.T) {
 		want   string
 	}{
 		{"test --list " + file, 0, "  NAME  KIND    WHAT\n  run   run     run true status 0\n  abc   assert  assert abc vfs_read(count > 5) never\n  m     metric  metric m vfs_read() count\n"},
+		{"test --list -o json " + file, exit.Usage, "ksnoop: --list prints a table, and no results for -o: leave out one of them\n"},
 		{"test", exit.Usage, "ksnoop: test needs a probe file, as in ksnoop test tcp.probes -- ./run.sh (ksnoop help test explains more)\n"},
 		{"test a b", exit.Usage, "ksnoop: test takes one probe file: as in ksnoop test tcp.probes -- ./run.sh\n"},
 		{"test /nosuch/file", exit.Usage, "ksnoop: read specs: open /nosuch/file: no such file or directory\n"},

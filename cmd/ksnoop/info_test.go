@@ -48,7 +48,7 @@ func infoTypes() []btf.Type {
 	}
 	to := func(t btf.Type) btf.Type { return &btf.Pointer{Target: t} }
 	return []btf.Type{
-		packet, mode, skb, &btf.Typedef{Name: "number", Type: &btf.Typedef{Name: "count_t", Type: integer}},
+		packet, mode, &btf.Enum{Name: "pfn", Size: 8, Values: []btf.EnumValue{{Name: "VALID"}, {Name: "SHIFT", Value: 56}}}, skb, &btf.Typedef{Name: "number", Type: &btf.Typedef{Name: "count_t", Type: integer}},
 		&btf.Typedef{Name: "atomic_t", Type: &btf.Struct{Size: 4, Members: []btf.Member{{Name: "counter", Type: integer}}}},
 		&btf.Struct{Name: "twin", Size: 4, Members: []btf.Member{{Name: "a", Type: integer}}},
 		&btf.Struct{Name: "twin", Size: 8, Members: []btf.Member{{Name: "b", Type: long}}},
@@ -116,6 +116,11 @@ struct list {
 /*      0        8 */  struct list *next;
 /*      8        8 */  struct list *prev;
 }; /* 16 bytes, 2 members */
+`},
+		{"info|enum pfn", `enum pfn {
+    VALID,
+    SHIFT,
+}; /* 8 bytes */
 `},
 		{"info|twin", `struct twin {
 /*      0        4 */  int a;
@@ -230,6 +235,7 @@ func TestListingJSON(t *testing.T) {
 		{"info", "info|struct packet", `{"name":"small","type":"int","offset":16,"size":4,"bit":2,"bits":3}`},
 		{"info", "info|packet_t", `"kind":"typedef","id":`},
 		{"info", "info|enum mode", `"size":4,"values":[{"name":"BAD","value":-1},{"name":"ON","value":1}]}`},
+		{"info", "info|enum pfn", `"size":8,"values":[{"name":"VALID"},{"name":"SHIFT"}]}`},
 		{"info", "info|vfs_read", `{"type":"function","version":1,"name":"vfs_read","prototype":"long vfs_read(struct file *file, long count)","args":[{"name":"file","type":"struct file *"},{"name":"count","type":"long"}],"return":"long"}`},
 		{"info", "info|vfs_print", `"args":[{"name":"fmt","type":"char *"},{"name":"","type":"..."}]}`},
 		{"info", "info|tp:tick", `{"type":"tracepoint","version":1,"name":"tick","prototype":"tp:tick(int cpu)","args":[{"name":"cpu","type":"int"}]}`},

@@ -68,7 +68,7 @@ func (b *binder) term(e spec.Expr) (*compiler.Value, error) {
 			return c, nil
 		}
 		if b.param(e.Name.Name) == nil {
-			if err := b.severalNumbers(e.Name.Name, e.Span()); err != nil {
+			if err := b.uncertain(e.Name.Name, e.Span()); err != nil {
 				return nil, err
 			}
 		}

@@ -135,7 +135,7 @@ func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 	}
 	if len(found) == 0 && kind == "enum" {
 		// Many enums have no name. Each of their enumerators stands for it.
-		if err := b.severalNumbers(bare, name.At); err != nil {
+		if err := b.uncertain(bare, name.At); err != nil {
 			return nil, err
 		}
 		if e, _ := b.enumWith(bare); e != nil {

@@ -33,7 +33,7 @@ func (b *binder) number(v *compiler.Value, c spec.Constant) (spec.Constant, erro
 // own type, an error, or any enumerator of the kernel.
 func (b *binder) named(v *compiler.Value, c spec.Constant) (spec.Constant, error) {
 	if e, ok := btf.As[*btf.Enum](v.Type); ok {
-		if n, ok := enumerator(e, c.Str); ok && !c.Neg {
+		if n, ok := enumerator(e, c.Str); ok && !c.Neg && !Halved(e) {
 			return withNumber(c, n, v.Scalar.Signed), nil
 		}
 	}
@@ -72,7 +72,7 @@ func (b *binder) namedNumber(name string) (n uint64, signed, ok bool) {
 }
 
 func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
-	if err := b.severalNumbers(c.Str, c.At); err != nil {
+	if err := b.uncertain(c.Str, c.At); err != nil {
 		return err
 	}
 	err := b.errorf(c.At, "there is no constant '%s': no enumerator and no error has this name", c.Str)
@@ -122,7 +122,7 @@ func enumerator(e *btf.Enum, name string) (uint64, bool) {
 }
 
 // anyEnumerator returns the value of an enumerator, and whether its enum is signed. It
-// searches all enums, and returns false if they differ in the value.
+// searches all enums, and returns false if the value is not certain.
 func (b *binder) anyEnumerator(name string) (n uint64, signed, ok bool) {
 	e, other := b.enumWith(name)
 	if e == nil || other != nil {
@@ -132,16 +132,28 @@ func (b *binder) anyEnumerator(name string) (n uint64, signed, ok bool) {
 	return n, enumSigned(e), ok
 }
 
-// enumWith returns the first enum that has an enumerator of this name, and the next one
-// in which it is another number, or nil.
+// Halved reports whether BTF has only the lower halves of an enum's numbers. C gives an
+// enum 8 bytes if one of them needs these, but before BTF_KIND_ENUM64 (Linux 6.0) there was
+// room for 4. No kernel has an enum of 8 bytes by its declaration, as C23 allows.
+func Halved(e *btf.Enum) bool {
+	return e.Size == 8 && !slices.ContainsFunc(e.Values, func(v btf.EnumValue) bool { return v.Value>>32 != 0 })
+}
+
+// enumWith returns the first enum that has an enumerator of this name. If its number is
+// not certain, other is the next one in which it is another number, or first itself if BTF
+// has only a half of it.
 func (b *binder) enumWith(name string) (first, other *btf.Enum) {
 	var known uint64
 	for _, types := range specsOf(b.fn, b.target) {
 		for e := range b.mayHave(types, name) {
 			n, ok := enumerator(e, name)
-			if ok && first == nil {
+			switch {
+			case !ok:
+			case first == nil && Halved(e):
+				return e, e
+			case first == nil:
 				first, known = e, n
-			} else if ok && n != known {
+			case n != known:
 				return first, e
 			}
 		}
@@ -152,11 +164,14 @@ func (b *binder) enumWith(name string) (first, other *btf.Enum) {
 	return first, nil
 }
 
-// severalNumbers returns the error for a name that has several numbers, or nil.
-func (b *binder) severalNumbers(name string, at spec.Span) error {
+// uncertain returns the error for an enumerator whose number is not certain, or nil.
+func (b *binder) uncertain(name string, at spec.Span) error {
 	first, other := b.enumWith(name)
-	if other == nil {
+	switch other {
+	case nil:
 		return nil
+	case first:
+		return b.errorf(at, "the BTF of this kernel has only the lower 32 bits of '%s'", name).WithHint("write the number")
 	}
 	n, _ := enumerator(first, name)
 	m, _ := enumerator(other, name)

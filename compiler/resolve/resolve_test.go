@@ -485,6 +485,25 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
+// TestHalved checks that an enumerator of which BTF has only the lower half is refused.
+func TestHalved(t *testing.T) {
+	half := &btf.Enum{Name: "pfn", Size: 8, Values: []btf.EnumValue{{Name: "VALID", Value: 0}, {Name: "SHIFT", Value: 56}}}
+	whole := &btf.Enum{Name: "cap", Size: 8, Values: []btf.EnumValue{{Name: "FIRST", Value: 1}, {Name: "LAST", Value: 1 << 60}}}
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline, half, whole)
+	for _, text := range []string{"read(count == VALID)", "read((enum pfn)count == SHIFT)", "read(count & VALID)", "read((count & SHIFT) == 8)"} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err, text)
+		_, err = One(trace, target)
+		var refused *spec.Error
+		require.ErrorAs(t, err, &refused, text)
+		require.Regexp(t, "^the BTF of this kernel has only the lower 32 bits of '(VALID|SHIFT)'$", refused.Msg, text)
+		require.Equal(t, "write the number", refused.Hint)
+	}
+	for text, want := range map[string]uint64{"read(count == FIRST)": 1, "read((enum cap)count == LAST)": 1 << 60, "read((enum pfn)count == 56)": 56} {
+		require.Equal(t, want, mustResolve(t, target, text).EntryConds[0].(*compiler.Leaf).Pred.Const, text)
+	}
+}
+
 // TestEnumWithoutName checks that an enum can be named by one of its enumerators, too.
 func TestEnumWithoutName(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)

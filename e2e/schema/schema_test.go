@@ -23,7 +23,7 @@ var optional = map[string]*regexp.Regexp{
 	"doctor":  regexp.MustCompile(`^$`),
 	"print":   regexp.MustCompile(`^(cpu|wall|format|pointer|fault|truncated|truncated/of|symbols|changes)$`),
 	"follow":  regexp.MustCompile(`^(boot|wall|module|parent|values|was|faults|stack|place|end)$|/format$`),
-	"info":    regexp.MustCompile(`^(module|prototype|return|attach|reason|of|boot|lost|losses|losses/uncounted|damage)$|(^|/)(members|holes|padding|values|bit)$|^members/0/bits$`),
+	"info":    regexp.MustCompile(`^(module|prototype|return|attach|reason|of|boot|lost|losses|losses/uncounted|damage)$|(^|/)(members|holes|padding|values|value|bit)$|^members/0/bits$`),
 	"compile": regexp.MustCompile(`^functions/0/module$|^events/[01]/(size|parts|measure)$|/note$|/label$|/step$`),
 	"help":    regexp.MustCompile(`^language$|(^|/)(short|value|default|category|repeats)$`),
 	"errors":  regexp.MustCompile(`^hint$`),

@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/btfdump"
+	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -42,7 +43,7 @@ type hole struct {
 
 type enumerator struct {
 	Name  btfdump.JSONString `json:"name"`
-	Value any                `json:"value"` // int64 or uint64
+	Value any                `json:"value,omitempty"` // int64 or uint64, or nil if BTF has only a half of it
 }
 
 // Limits of a layout, for types that contain themselves, as only invalid BTF can, and
@@ -154,7 +155,10 @@ func enumerators(t btf.Type) []enumerator {
 	all := []enumerator{}
 	for _, v := range e.Values {
 		one := enumerator{Name: btfdump.JSONString(v.Name), Value: v.Value}
-		if e.Signed {
+		switch {
+		case resolve.Halved(e):
+			one.Value = nil
+		case e.Signed:
 			one.Value = int64(v.Value)
 		}
 		all = append(all, one)

@@ -178,7 +178,11 @@ func (w *typeWriter) member(m member, indent string, depth int) {
 
 func (w *typeWriter) values(all []enumerator, indent string) {
 	for _, v := range all {
-		fmt.Fprintf(&w.text, "%s%s = %d,\n", indent, render.PlainName(string(v.Name)), v.Value)
+		number := ""
+		if v.Value != nil {
+			number = fmt.Sprintf(" = %d", v.Value)
+		}
+		fmt.Fprintf(&w.text, "%s%s%s,\n", indent, render.PlainName(string(v.Name)), number)
 	}
 }
 

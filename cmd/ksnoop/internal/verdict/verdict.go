@@ -46,7 +46,10 @@ func Run(o *Options, out *term.Streams) error {
 	if err != nil {
 		return err
 	}
-	if o.List {
+	switch {
+	case o.List && len(o.Output) > 0:
+		return exit.Usagef("--list prints a table, and no results for -o: leave out one of them")
+	case o.List:
 		return listSuite(out.Out, s)
 	}
 	t, err := newTester(o, out, s)
