@@ -157,9 +157,13 @@ func (b *binder) bareType(name spec.TypeName) (btf.Type, error) {
 	return found[0], nil
 }
 
-// sameLayout reports whether two types have the same size, and the same members at the
-// same places, if they have members.
+// sameLayout reports whether two types have the same size, the same members at the same
+// places, if they have members, and the same enumerators.
 func sameLayout(t, other btf.Type) bool {
+	if e, ok := btf.As[*btf.Enum](t); ok {
+		o, same := btf.As[*btf.Enum](other)
+		return same && e.Size == o.Size && slices.Equal(e.Values, o.Values)
+	}
 	size, _ := btf.Sizeof(t)
 	otherSize, _ := btf.Sizeof(other)
 	members, _ := compiler.Members(t)

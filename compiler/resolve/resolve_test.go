@@ -455,7 +455,9 @@ func TestAmbiguous(t *testing.T) {
 		enum("net", btf.EnumValue{Name: "LIMIT", Value: 2}, btf.EnumValue{Name: "SAME", Value: 5}),
 		enum("disk", btf.EnumValue{Name: "LIMIT", Value: 7}, btf.EnumValue{Name: "SAME", Value: 5}),
 		compilertest.Function("limited", compilertest.Void, compilertest.Param("net", enum("net", btf.EnumValue{Name: "LIMIT", Value: 2}))),
-		two("error", "result"), two("result", "error"))
+		two("error", "result"), two("result", "error"),
+		enum("energy", btf.EnumValue{Name: "SAVE", Value: 1}), enum("energy", btf.EnumValue{Name: "SPEND", Value: 1}),
+		enum("copied", btf.EnumValue{Name: "COPY", Value: 1}), enum("copied", btf.EnumValue{Name: "COPY", Value: 1}))
 	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+"ffffffff8100ff00 T limited\n"), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
@@ -468,6 +470,8 @@ func TestAmbiguous(t *testing.T) {
 		{"read((enum LIMIT)count)", "enum LIMIT", differ, "write the number"},
 		{"read(((struct callback *)buf)->error)", "struct callback *", "there are 2 types 'struct callback' in this kernel, which differ",
 			"without a cast, arguments and members have the one that is meant"},
+		{"read((enum energy)count)", "enum energy", "there are 2 types 'enum energy' in this kernel, which differ",
+			"without a cast, arguments and members have the one that is meant"},
 	} {
 		trace, err := spec.Parse(tc.text)
 		require.NoError(t, err, tc.text)
@@ -477,9 +481,10 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, []string{tc.want, tc.hint, tc.at}, []string{refused.Msg, refused.Hint, tc.text[refused.At.Start:refused.At.End]}, tc.text)
 	}
 	for text, want := range map[string]uint64{
-		"read(count == SAME)":             5,
-		"read((enum disk)count == LIMIT)": 7,
-		"limited(net == LIMIT)":           2,
+		"read((enum copied)count == COPY)": 1,
+		"read(count == SAME)":              5,
+		"read((enum disk)count == LIMIT)":  7,
+		"limited(net == LIMIT)":            2,
 	} {
 		require.Equal(t, want, mustResolve(t, target, text).EntryConds[0].(*compiler.Leaf).Pred.Const, text)
 	}
