@@ -59,7 +59,7 @@ func TestDoctorWidth(t *testing.T) {
 func TestDoctorTable(t *testing.T) {
 	require.Equal(t, `  kernel                      6.12.107-amd64   #1 SMP PREEMPT_DYNAMIC
   BTF                         /sys/kernel/btf  of vmlinux and 7 modules
-  fentry arguments            12 words         records of up to 16 bytes by value
+  fentry arguments            12 words         structures of up to 16 bytes by value
   kept values                 any number       memory is allocated on use
   preemption                  voluntary        fentry misses no calls of tasks and is preferred
   lockdown                    none

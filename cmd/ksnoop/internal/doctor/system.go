@@ -35,12 +35,12 @@ func (d *diagnosis) addKernel(s *runtime.Survey, p *trialKernel) {
 
 // addFeatures adds the features that differ between kernels.
 func (d *diagnosis) addFeatures(f compiler.Features) {
-	records := "records of up to 16 bytes by value"
+	structures := "structures of up to 16 bytes by value"
 	if !f.TrampolineStructs {
-		records = "no records by value"
+		structures = "no structures by value"
 	}
 	if f.Trampoline {
-		d.add("kernel", "fentry arguments", fmt.Sprintf("%d words", f.TrampolineWords), records)
+		d.add("kernel", "fentry arguments", fmt.Sprintf("%d words", f.TrampolineWords), structures)
 	}
 	if f.RuntimeAlloc {
 		d.add("kernel", "kept values", "any number", "memory is allocated on use")
