@@ -29,21 +29,20 @@ func Info(o *listing.ListOptions, stdout io.Writer) error {
 	if slices.Contains(words, "-") {
 		return exit.Usagef("info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE")
 	}
-	for len(words) > 0 && isRecording(words[0]) {
-		if err := infoRecording(words[0], o.Format, stdout); err != nil {
-			return err
-		}
-		if words = words[1:]; len(words)+len(o.Specs.Files) == 0 {
-			return nil
-		}
+	var errs []error // of recordings; the others are shown nevertheless
+	for ; len(words) > 0 && isRecording(words[0]); words = words[1:] {
+		errs = append(errs, infoRecording(words[0], o.Format, stdout))
+	}
+	if len(errs) > 0 && len(words)+len(o.Specs.Files) == 0 {
+		return errors.Join(errs...)
 	}
 	for _, word := range words {
 		if _, err := os.Stat(word); err == nil && strings.Contains(word, "/") {
-			return fmt.Errorf("read %s: it is not a recording of ksnoop record", word)
+			return errors.Join(append(errs, fmt.Errorf("read %s: it is not a recording of ksnoop record", word))...)
 		}
 	}
 	o.Specs.Texts = words
-	return listing.Info(o, stdout)
+	return errors.Join(append(errs, listing.Info(o, stdout))...)
 }
 
 // isRecording reports whether a file is a recording, of any version, or the beginning of
