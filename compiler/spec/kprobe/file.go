@@ -33,8 +33,9 @@ type file struct{ traces []*spec.Trace }
 // line parses a line.
 func (f *file) line(line string, from spec.Source) error {
 	probe := Is(line)
-	line = uncomment(line, !probe)
-	if strings.TrimFunc(line, func(r rune) bool { return r < 0x80 && spec.IsBlank(byte(r)) }) == "" {
+	// Blanks before the spec stay, as errors have their columns.
+	line = strings.TrimRightFunc(uncomment(line, !probe), func(r rune) bool { return r < 0x80 && spec.IsBlank(byte(r)) })
+	if line == "" {
 		return nil
 	}
 	err := f.add(line, from, probe)

@@ -32,6 +32,7 @@ func TestParseFile(t *testing.T) {
 		var lines []string
 		for _, trace := range traces {
 			lines = append(lines, trace.String())
+			require.NotRegexp(t, `\s$`, trace.Text, test.about)
 		}
 		require.Equal(t, test.want, strings.Join(lines, "\n"), test.about)
 	}
