@@ -50,7 +50,7 @@ func Take(raw []byte, want Want) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := w.find(slices.Concat(want.Names, charNames), want.Members, want.Enumerators)
+	found := w.find(slices.Concat(want.Names, signTypes), want.Members, want.Enumerators)
 	names, members, enumerators := found[0], found[1], found[2]
 	if len(want.Enumerators) == 0 {
 		enumerators = nil

@@ -1,13 +1,13 @@
 package rawbtf
 
 import (
-	"runtime"
+	"slices"
 
 	"github.com/cilium/ebpf/btf"
 )
 
-// charNames are the types that [CorrectSigns] looks at. [Take] copies them to each part.
-var charNames = []string{"signed char", "char"}
+// signTypes are the types that [CorrectSigns] looks at. [Take] copies them to each part.
+var signTypes = []string{"signed char", "char", "pt_regs"}
 
 // CorrectSigns makes signed characters signed in BTF that does not tell them from
 // unsigned ones. Pahole wrote such BTF until dwarves commit d6c952893b1b, for example that of
@@ -15,12 +15,12 @@ var charNames = []string{"signed char", "char"}
 // which is signed on x86; since Linux 6.2 it is unsigned everywhere. [Take] and [Load] have
 // corrected their results.
 func CorrectSigns(types *btf.Spec) {
-	signed := charsNamed(types, charNames[0])
+	signed := charsNamed(types, signTypes[0])
 	if len(signed) == 0 || signed[0].Encoding&btf.Signed != 0 {
 		return
 	}
-	if runtime.GOARCH == "amd64" {
-		signed = append(signed, charsNamed(types, charNames[1])...)
+	if isX86(types) {
+		signed = append(signed, charsNamed(types, signTypes[1])...)
 	}
 	for _, i := range signed {
 		i.Encoding |= btf.Signed
@@ -36,4 +36,11 @@ func charsNamed(types *btf.Spec, name string) (chars []*btf.Int) {
 		}
 	}
 	return chars
+}
+
+// isX86 reports whether the types are of a kernel for x86, by its registers.
+func isX86(types *btf.Spec) bool {
+	var registers *btf.Struct
+	err := types.TypeByName(signTypes[2], &registers)
+	return err == nil && slices.ContainsFunc(registers.Members, func(m btf.Member) bool { return m.Name == "di" })
 }
