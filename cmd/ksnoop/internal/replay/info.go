@@ -30,18 +30,23 @@ func Info(o *listing.ListOptions, stdout io.Writer) error {
 		return exit.Usagef("info needs the name of a recording, and - is standard input: write it to a file, as in ksnoop info FILE")
 	}
 	var errs []error // of recordings; the others are shown nevertheless
-	for ; len(words) > 0 && isRecording(words[0]); words = words[1:] {
-		errs = append(errs, infoRecording(words[0], o.Format, stdout))
+	var others []string
+	for _, word := range words {
+		if isRecording(word) {
+			errs = append(errs, infoRecording(word, o.Format, stdout))
+		} else {
+			others = append(others, word)
+		}
 	}
-	if len(errs) > 0 && len(words)+len(o.Specs.Files) == 0 {
+	if len(errs) > 0 && len(others)+len(o.Specs.Files) == 0 {
 		return errors.Join(errs...)
 	}
-	for _, word := range words {
+	for _, word := range others {
 		if _, err := os.Stat(word); err == nil && strings.Contains(word, "/") {
 			return errors.Join(append(errs, fmt.Errorf("read %s: it is not a recording of ksnoop record", word))...)
 		}
 	}
-	o.Specs.Texts = words
+	o.Specs.Texts = others
 	return errors.Join(append(errs, listing.Info(o, stdout))...)
 }
 
