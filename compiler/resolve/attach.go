@@ -72,6 +72,9 @@ func chooseAttach(p *compiler.Probe, f compiler.Features, force compiler.Kind, c
 	if p.Func.Tracepoint && p.Func.Module != "" && f.NoModules != "" {
 		return compiler.Attach{}, &KindError{compiler.TpBTF, p.Func, f.NoModules}
 	}
+	if p.Func.Tracepoint && endless[p.Func.Name] {
+		return compiler.Attach{}, &KindError{compiler.TpBTF, p.Func, endlessReason}
+	}
 	if p.Registers {
 		c.refuse, c.KprobeMulti, c.SessionIsReturn = registersReason, false, 0
 	}

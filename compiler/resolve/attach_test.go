@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -111,4 +112,32 @@ func TestForeignKind(t *testing.T) {
 		require.EqualError(t, err, "attach kind "+string(kind)+" cannot be asked for: only [fentry kprobe kprobe.multi kprobe.session] can")
 		require.Nil(t, plan)
 	}
+}
+
+// TestEndless checks that no trampoline and no tracepoint is where the kernel may come to at the
+// end of a program: neither by default, nor if the kind is chosen, nor as a part of a glob.
+func TestEndless(t *testing.T) {
+	void := &btf.Void{}
+	point := func(name string) btf.Type {
+		return &btf.Typedef{Name: "btf_trace_" + name, Type: &btf.Pointer{Target: &btf.FuncProto{Return: void, Params: []btf.FuncParam{
+			{Type: &btf.Pointer{Target: void}}, {Type: compilertest.Int},
+		}}}}
+	}
+	target := compilertest.NewTarget(t, of612, point("sched_set_need_resched_tp"), point("sched_set_other"),
+		compilertest.Function("rcu_read_unlock_special", void, compilertest.Param("n", compilertest.Int)))
+	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+"ffffffff8100ff00 T rcu_read_unlock_special\n"+
+		"ffffffff8100ff10 t __bpf_trace_sched_set_need_resched_tp\nffffffff8100ff20 t __bpf_trace_sched_set_other\n"), nil)
+	require.NoError(t, err)
+	target.Symbols = symbols
+
+	require.Equal(t, compiler.KprobeMulti, mustResolve(t, target, "rcu_read_unlock_special()").Attach.Entry)
+	_, err = All(compilertest.ParseAll(t, "rcu_read_unlock_special()"), target, Wishes{Attach: compiler.Fentry})
+	require.EqualError(t, err, "attach fentry to rcu_read_unlock_special: "+endlessReason)
+	_, err = All(compilertest.ParseAll(t, "tp:sched_set_need_resched_tp()"), target, Wishes{})
+	require.EqualError(t, err, "attach tp_btf to sched_set_need_resched_tp: "+endlessReason)
+	plan, err := All(compilertest.ParseAll(t, "tp:sched_set_*()"), target, Wishes{})
+	require.NoError(t, err)
+	require.Len(t, plan.Probes, 1)
+	require.Equal(t, "sched_set_other", plan.Probes[0].Func.Name)
+	require.Equal(t, map[string]int{"attach tp_btf to it: " + endlessReason: 1}, plan.LeftOut)
 }

@@ -47,6 +47,20 @@ var noTrampoline = map[string]bool{
 	"__rcu_read_unlock":      true,
 }
 
+// endless has the functions and tracepoints that the kernel may come to at the end of a
+// program, in rcu_read_unlock. A trampoline or a tracepoint would run the program again
+// there, and so on until the kernel's stack is full: seen as a panic of Linux 7.2. Kprobes are
+// not run within themselves.
+var endless = map[string]bool{
+	"rcu_read_unlock_special":   true,
+	"raise_softirq_irqoff":      true,
+	"__raise_softirq_irqoff":    true,
+	"__trace_set_need_resched":  true,
+	"sched_set_need_resched_tp": true, // since 6.17
+}
+
+const endlessReason = "the kernel may come to it at the end of a program, and would run the program again, without end"
+
 // contextWords is the number of context words that the verifier lets a
 // trampoline program read: the argument words, then the result
 // (MAX_BPF_FUNC_ARGS in include/linux/bpf.h).
@@ -61,6 +75,8 @@ func refusal(fn *compiler.Function, f compiler.Features) string {
 		return f.NoModules
 	case noTrampoline[fn.Name]:
 		return "the kernel denies this function to fentry"
+	case endless[fn.Name]:
+		return endlessReason
 	case fn.Type.Name != fn.Symbol:
 		return "BTF has no function of this name"
 	case indexedWrong(fn.Name):

@@ -265,12 +265,11 @@ func declaration(fn *compiler.Function) string {
 	return text
 }
 
-// prototype returns the type in BTF of a function that may be impossible to trace, or
-// nil.
-func prototype(t *spec.Trace, target *compiler.Target) *btf.Func {
-	if t.Iterator {
+// prototype returns what BTF has of a function that may be impossible to trace, or nil.
+func prototype(t *spec.Trace, target *compiler.Target) *compiler.Function {
+	if t.Iterator || t.Tracepoint {
 		if fn, err := resolve.FindFunction(t, target); err == nil {
-			return fn.Type
+			return fn
 		}
 		return nil
 	}
@@ -286,7 +285,7 @@ func prototype(t *spec.Trace, target *compiler.Target) *btf.Func {
 	}
 	for _, typ := range found {
 		if f, ok := typ.(*btf.Func); ok {
-			return f
+			return &compiler.Function{Name: f.Name, Module: t.Module.Name, Type: f}
 		}
 	}
 	return nil
@@ -323,23 +322,21 @@ func list(out *output, t *spec.Trace, target *compiler.Target, takes []string) (
 
 // listed is a function of the list.
 type listed struct {
-	name     string
-	probe    *compiler.Probe // or nil if it cannot be traced
-	typ      *btf.Func       // or nil if the kernel has no such function
-	module   string
-	Reason   string // why it cannot be traced
-	iterator bool
+	trace  *spec.Trace
+	probe  *compiler.Probe    // or nil if it cannot be traced
+	fn     *compiler.Function // if it cannot be traced: its name and type, or nil if the kernel has no such function
+	Reason string             // why it cannot be traced
 }
 
-func (l *listed) unknown() bool { return l.probe == nil && l.typ == nil }
+func (l *listed) unknown() bool { return l.probe == nil && l.fn == nil }
 
 // listOne finds out how a function would be attached, or why it cannot be.
 func listOne(t *spec.Trace, target *compiler.Target) *listed {
 	p, err := resolve.One(t, target)
 	if err == nil && (t.Tracepoint || t.Iterator || target.Hookable == nil || target.Hookable(t.Func.Name)) {
-		return &listed{name: t.Func.Name, probe: p}
+		return &listed{trace: t, probe: p}
 	}
-	l := &listed{name: t.Func.Name, module: t.Module.Name, typ: prototype(t, target), iterator: t.Iterator}
+	l := &listed{trace: t, fn: prototype(t, target)}
 	l.Reason = "the kernel has no hook in it: it is marked notrace, or was inlined everywhere"
 	var refused *spec.Error
 	switch {
@@ -355,9 +352,9 @@ func (l *listed) text() string {
 	if l.probe != nil {
 		return fmt.Sprintf("%-17s %s;", chosenKinds(l.probe), declaration(l.probe.Func))
 	}
-	proto := l.name
-	if l.typ != nil {
-		proto = declaration(&compiler.Function{Name: l.typ.Name, Type: l.typ, Iterator: l.iterator})
+	proto := l.trace.Func.Name
+	if l.fn != nil {
+		proto = declaration(l.fn)
 	}
 	return fmt.Sprintf("%-17s %s;  // %s", "-", proto, render.PlainName(l.Reason))
 }
@@ -368,8 +365,12 @@ func (l *listed) object() *functionObject {
 		o.Attach = chosenKinds(l.probe)
 		return o
 	}
-	o := newPrototypeObject(l.name, l.typ)
-	o.Module, o.Reason = btfdump.JSONString(l.module), btfdump.JSONString(l.Reason)
+	o := newPrototypeObject(l.trace.Func.Name, nil)
+	o.Module = btfdump.JSONString(l.trace.Module.Name)
+	if l.fn != nil {
+		o = newFunctionObject(l.fn)
+	}
+	o.Reason = btfdump.JSONString(l.Reason)
 	return o
 }
 
