@@ -73,15 +73,20 @@ func withSums(t *spec.Trace) *spec.Trace {
 
 func isHistogram(name string) bool { return name == "hist" || name == "lhist" }
 
-// neverNegative reports whether the conditions of a trace say that a value is not
-// negative, so that the sum of its values only grows.
+// neverNegative reports whether the conditions of a trace say that no sum of a value can
+// decrease: that the value is not negative at each point of a span where it is added up. At
+// the other point, the same text may be another value.
 func neverNegative(t *spec.Trace, value string) bool {
 	for ; t != nil; t = t.Ending {
-		if slices.ContainsFunc(conjunction(t.Cond, t.Items), func(item *spec.Item) bool { return atLeastZero(item, value) }) {
-			return true
+		point := *t
+		point.Ending = nil
+		sums := slices.ContainsFunc(point.Aggregates(), func(a *spec.Aggregate) bool { return a.X != nil && a.X.String() == value })
+		holds := slices.ContainsFunc(conjunction(t.Cond, t.Items), func(item *spec.Item) bool { return atLeastZero(item, value) })
+		if sums && !holds {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // conjunction appends the items that must all hold for c to hold.

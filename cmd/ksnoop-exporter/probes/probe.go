@@ -49,7 +49,7 @@ type Probe struct {
 // newProbe returns a probe that is not attached.
 func newProbe(s *suite.Suite, m *suite.Metric, o *Options) *Probe {
 	p := &Probe{File: s.File, Suite: s.Name, Name: m.Name, Text: m.String(), metric: m, base: metricName(s, m), rows: newSeries(o.Series)}
-	p.id = p.base + "\n" + p.Text
+	p.id = s.Name + "\n" + p.base + "\n" + p.Text
 	for _, r := range s.Requires {
 		p.id += "\n" + r.String()
 	}

@@ -91,11 +91,30 @@ func TestNeverNegative(t *testing.T) {
 		"f(sum(return)) if return > -1":              false,
 		"f(sum(return)) if return < 5":               false,
 		"f(sum(return)) if count > 0":                false,
+
+		// a condition on one point of a span says nothing of the other
+		"f(return > 0) => g(sum(return)) on $tid":                false,
+		"f() => g(sum(return)) if return > 0 on $tid":            true,
+		"f(sum(return)) if return > 0 => g(return) on $tid":      true,
+		"f(sum(return)) if return > 0 => g(sum(return)) on $tid": false,
+		"f(sum(return)) => g(sum(return)) if return > 0 on $tid": false,
 	} {
 		trace, err := spec.Parse(text)
 		require.NoError(t, err)
 		require.Equal(t, want, neverNegative(trace, "return"), text)
 	}
+}
+
+// TestProbeID verifies that a probe is a new one if its suite has another name, which is a label,
+// also where the name of the metric stays the same.
+func TestProbeID(t *testing.T) {
+	id := func(name string) string {
+		s, err := suite.Parse("f", "ksnoop-probes 1\nsuite "+name+"\nmetric m f() count")
+		require.NoError(t, err)
+		return newProbe(s, s.Metrics[0], new(Options)).id
+	}
+	require.Equal(t, id("n-1"), id("n-1"))
+	require.NotEqual(t, id("n-1"), id("n.1"))
 }
 
 func value(name string, size uint32, encoding btf.IntEncoding) *compiler.Value {
