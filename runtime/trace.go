@@ -58,7 +58,8 @@ type Result struct {
 }
 
 // Trace traces functions of the running kernel, and calls show with each event
-// until ctx is done, which is not an error, or show returns an error. The event is
+// until ctx is done, which is not an error, or show returns an error. Once ctx is done, the
+// events of calls before still come, until show returns [ErrEnough]. An event is
 // valid during the call only; if show is nil, events are just counted. Specs are those
 // of the ksnoop command: docs/spec.md describes the language, docs/kprobe-events.md
 // that of kprobe_events lines.
