@@ -44,9 +44,12 @@ func (h *Histogram) Merge(other *Histogram) {
 	}
 }
 
-// Samples returns the number of values that were counted.
+// Samples returns the number of values that were counted: none if h is nil.
 func (h *Histogram) Samples() uint64 {
 	sum := uint64(0)
+	if h == nil {
+		return sum
+	}
 	for _, n := range h {
 		sum += n
 	}
@@ -61,15 +64,35 @@ func (h *Histogram) Quantile(permille uint64) (low, high uint64, ok bool) {
 	if samples == 0 {
 		return 0, 0, false
 	}
-	rank := rankOf(samples, permille)
+	low, high = h.ranked(rankOf(samples, permille))
+	return low, high, true
+}
+
+// QuantileWith is Quantile for the values of h and those below zero, of which negative counts
+// the absolute values. If below is true, so are the edges.
+func (h *Histogram) QuantileWith(negative *Histogram, permille uint64) (low, high uint64, below, ok bool) {
+	under, above := negative.Samples(), h.Samples()
+	if under+above == 0 {
+		return 0, 0, false, false
+	}
+	rank := rankOf(under+above, permille)
+	if below = rank <= under; below {
+		low, high = negative.ranked(under - rank + 1)
+	} else {
+		low, high = h.ranked(rank - under)
+	}
+	return low, high, below, true
+}
+
+// ranked returns the edges of the bucket of the value with a rank: 1 is the smallest.
+func (h *Histogram) ranked(rank uint64) (low, high uint64) {
 	for i, n := range h {
 		if rank <= n {
-			low, high = BucketEdges(i)
-			return low, high, true
+			return BucketEdges(i)
 		}
 		rank -= n
 	}
-	return 0, 0, false
+	return 0, 0
 }
 
 // rankOf returns samples*permille/1000 rounded up, and at least 1.

@@ -64,6 +64,36 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+// TestQuantileWith compares quantiles of values of any sign with those of the sorted values.
+func TestQuantileWith(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		var h, negative Histogram
+		values := make([]int64, 1+random.IntN(40))
+		for i := range values {
+			values[i] = int64(random.Uint64()) >> random.IntN(64)
+			if values[i] < 0 {
+				negative.Add(-uint64(values[i]))
+			} else {
+				h.Add(uint64(values[i]))
+			}
+		}
+		slices.Sort(values)
+		for _, permille := range []uint64{0, 1, 500, 900, 1000} {
+			low, high, below, ok := h.QuantileWith(&negative, permille)
+			require.True(t, ok)
+			exact := values[max(1, (len(values)*int(permille)+999)/1000)-1]
+			require.Equal(t, exact < 0, below)
+			size := uint64(exact)
+			if below {
+				size = -size
+			}
+			require.LessOrEqual(t, low, size)
+			require.GreaterOrEqual(t, high, size)
+		}
+	}
+}
+
 func TestQuantileOfNothing(t *testing.T) {
 	var h Histogram
 	_, _, ok := h.Quantile(500)

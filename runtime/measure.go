@@ -178,15 +178,7 @@ func (m *Measured) Called() uint64 { return m.Filtered + m.Matched }
 
 // Samples returns the number of values in the histograms: one for each matching
 // call that is not Faulted.
-func (m *Measured) Samples() uint64 {
-	n := uint64(0)
-	for _, h := range []*compiler.Histogram{m.Histogram, m.Negative} {
-		if h != nil {
-			n += h.Samples()
-		}
-	}
-	return n
-}
+func (m *Measured) Samples() uint64 { return m.Histogram.Samples() + m.Negative.Samples() }
 
 // Merge adds what was counted of another event with the same measure, such as
 // that of another function of a glob.

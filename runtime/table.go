@@ -204,6 +204,12 @@ func (n Int) Add(o Int) Int {
 	return Int{n.high + o.high + int64(carry), low}
 }
 
+// Times returns n*by.
+func (n Int) Times(by uint64) Int {
+	high, low := bits.Mul64(n.low, by)
+	return Int{int64(uint64(n.high)*by + high), low}
+}
+
 // shifted returns n*2^32.
 func (n Int) shifted() Int { return Int{n.high<<32 | int64(n.low>>32), n.low << 32} }
 

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/ksnoop/ksnoop/compiler"
 )
 
 // verdict is the status of a condition and a text about it.
@@ -203,21 +201,30 @@ func (a *Assert) notes(o *Observed) []string {
 	if a.Other != nil {
 		notes = append(notes, note([]*Spec{a.Other}, &o.Other))
 	}
-	if a.timed() && o.Histogram != nil && o.Histogram.Samples() > 0 {
-		notes = append(notes, spread(o.Histogram, duration64))
+	if a.timed() && o.samples() > 0 {
+		notes = append(notes, o.spread(duration64))
 	}
 	return notes
 }
 
-// spread returns a text with the quantiles of a histogram, whose values show prints.
-func spread(h *compiler.Histogram, show func(uint64) string) string {
+// samples returns the number of values in the histograms.
+func (o *Observed) samples() uint64 { return o.Histogram.Samples() + o.Negative.Samples() }
+
+// spread returns a text with the quantiles of the histograms, whose values show prints.
+func (o *Observed) spread(show func(uint64) string) string {
 	text := ""
 	for i, q := range quantiles {
-		low, high, _ := h.Quantile(q.permille)
 		if i > 0 {
 			text += " "
 		}
-		text += q.name + "=" + between(low, high, show)
+		text += q.name + "="
+		low, high, below, _ := o.Histogram.QuantileWith(o.Negative, q.permille)
+		if below {
+			low, high = high, low
+			text += between(low, high, func(n uint64) string { return "-" + show(n) })
+			continue
+		}
+		text += between(low, high, show)
 	}
 	return text
 }

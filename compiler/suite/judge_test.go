@@ -272,20 +272,25 @@ func TestValue(t *testing.T) {
 }
 
 func TestMetricReport(t *testing.T) {
-	var h compiler.Histogram
+	var h, negative compiler.Histogram
 	for i := range uint64(100) {
 		h.Add(i)
+		negative.Add(i + 1)
 	}
 	for _, test := range []struct {
 		text string
 		o    Observed
 		want string
 	}{
-		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4}, Sum: Value{Bits: 4096}}, "sum=4096 of 4"},
-		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4, Missed: 2}, Sum: Value{Bits: ^uint64(10), Signed: true}}, "sum=-11 of 4 (2 missed)"},
+		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4}, Sum: "4096"}, "sum=4096 of 4"},
+		{"f(size) sum", Observed{Counts: Counts{Called: 9, Matched: 4, Missed: 2}, Sum: "-11"}, "sum=-11 of 4 (2 missed)"},
 		{"f() count", Observed{Counts: Counts{Called: 9, Matched: 4}}, "count=4 of 9"},
 		{"f(size) histogram", Observed{Counts: Counts{Called: 100, Matched: 100}, Histogram: &h}, "values=100 p50=48..49 p90=88..91 p95=92..95 p99=96..99 p99.9=96..99"},
 		{"f(size) histogram", Observed{}, "values=0"},
+		{"f(size) histogram", Observed{Counts: Counts{Matched: 3, Unreadable: 3}, Histogram: new(compiler.Histogram)}, "values=0 (3 unreadable)"},
+		{"f(size) histogram", Observed{Histogram: &h, Negative: &negative}, "values=200 p50=-1 p90=76..79 p95=88..91 p99=96..99 p99.9=96..99"},
+		{"f(size) histogram", Observed{Histogram: new(compiler.Histogram), Negative: &negative}, "values=100 p50=-51..-50 p90=-11 p95=-6 p99=-2 p99.9=-1"},
+		{"f(size) sum", Observed{}, "sum=0 of 0"},
 		{"f(size, count()) table", Observed{Counts: Counts{Called: 9, Matched: 7}, Rows: 3}, "rows=3 count=7 of 9"},
 	} {
 		s, err := Parse("f", body+"metric m "+test.text)
@@ -306,6 +311,7 @@ func TestRunJudge(t *testing.T) {
 	}{
 		{Exited{Status: 3, Took: 41234 * time.Millisecond}, Pass, "status=3 time=41.2s"},
 		{Exited{Status: 0, Took: time.Second}, Fail, "status=0 time=1.0s, expected status 3"},
+		{Exited{Status: 3, Took: time.Second, Unsettled: true}, Error, "status=3 time=1.0s, a signal ended the test before the time of settle was over"},
 		{Exited{Status: 137, Took: 2 * time.Minute, TimedOut: true}, Timeout, "time=120.0s, expected timeout 2m"},
 	} {
 		r := run.Judge(test.e)

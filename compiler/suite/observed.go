@@ -17,12 +17,13 @@ type Observed struct {
 	// not change, for the conditions of these names.
 	Changed, Unchanged uint64
 	// Histogram is the histogram of the durations in ns of the matching calls, or
-	// for a metric that of the values. It is nil if nothing was measured.
-	Histogram *compiler.Histogram
+	// for a metric that of the values. It is nil if nothing was measured. Negative is
+	// that of the absolute values of negative ones, or nil if there cannot be any.
+	Histogram, Negative *compiler.Histogram
 	// Maximum is the longest duration in ns of the matching calls.
 	Maximum uint64
-	Sum     Value // of a metric
-	Rows    int   // of the table of a spec with aggregates
+	Sum     Digits // of a metric
+	Rows    int    // of the table of a spec with aggregates
 	// Breaking is the number of rows for which the condition Each does not hold, and
 	// Rowless the number of matching calls that are in no row.
 	Breaking int
@@ -105,6 +106,9 @@ func (c *Counts) String() string {
 	}
 	return text
 }
+
+// Digits are an integer of any size in decimal. Empty, it is 0.
+type Digits string
 
 // Value is a number of 64 bits.
 type Value struct {

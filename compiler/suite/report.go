@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -59,14 +60,15 @@ func (m *Metric) Report(o Observed) Result {
 	r.Fields = append(r.Fields, o.Counts.fields("")...)
 	switch m.Kind {
 	case Sum:
-		r.Text = fmt.Sprintf("sum=%s of %d", o.Sum.number(), o.Matched)
-		r.Fields = append(r.Fields, Field{"sum", o.Sum.any()})
+		sum := cmp.Or(o.Sum, Digits("0"))
+		r.Text = fmt.Sprintf("sum=%s of %d", sum, o.Matched)
+		r.Fields = append(r.Fields, Field{"sum", sum})
 	case Calls:
 		r.Text = fmt.Sprintf("count=%d of %d", o.Matched, o.Called)
 	case Histogram:
-		r.Text = fmt.Sprintf("values=%d", o.Matched)
-		if o.Histogram != nil && o.Histogram.Samples() > 0 {
-			r.Text = fmt.Sprintf("values=%d %s", o.Histogram.Samples(), spread(o.Histogram, number))
+		r.Text = fmt.Sprintf("values=%d", o.samples())
+		if o.samples() > 0 {
+			r.Text += " " + o.spread(number)
 		}
 	case Rows:
 		r.Text = fmt.Sprintf("rows=%d count=%d of %d", o.Rows, o.Matched, o.Called)
@@ -76,17 +78,6 @@ func (m *Metric) Report(o Observed) Result {
 		r.Text += " (" + unsure + ")"
 	}
 	return r
-}
-
-// number returns v without the name of an error.
-func (v Value) number() string { return fmt.Sprint(v.any()) }
-
-// any returns v as an int64 or a uint64.
-func (v Value) any() any {
-	if v.Signed {
-		return int64(v.Bits)
-	}
-	return v.Bits
 }
 
 // between returns a text with the edges of a bucket, which show prints.
@@ -112,6 +103,8 @@ type Exited struct {
 	Status   int // the exit status, or 128 plus the number of the signal that killed it
 	Took     time.Duration
 	TimedOut bool
+	// Unsettled is true if a signal ended the test before the time of settle was over.
+	Unsettled bool
 }
 
 // Judge returns the result of the command.
@@ -128,6 +121,9 @@ func (r *Run) Judge(e Exited) Result {
 	case e.Status != r.Status:
 		res.Status = Fail
 		res.Text += fmt.Sprintf(", expected status %d", r.Status)
+	case e.Unsettled:
+		res.Status = Error
+		res.Text += ", a signal ended the test before the time of settle was over"
 	}
 	res.Fields = []Field{{"status", e.Status}, {"seconds", math.Round(seconds*1000) / 1000}}
 	return res

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
@@ -169,33 +168,17 @@ func (s *countedSide) observe(o *suite.Observed) suite.Counts {
 	counts.Unreadable = sum.Unreadable + sum.Faulted
 	counts.Missed += sum.NoRoom
 	o.Changed, o.Unchanged = sum.Changed, sum.Unchanged
-	o.Histogram = sum.Histogram
+	o.Histogram, o.Negative = sum.Histogram, sum.Negative
 	if sum.Max != nil {
 		o.Maximum, _ = sum.Max.Uint64()
 	}
-	o.Sum = number64Of(sum.Sum)
+	o.Sum = suite.Digits(sum.Sum.String())
 	if f := sum.First; f != nil && f.Read {
 		v := sum.Probe.First
 		_, address := btf.As[*btf.Pointer](v.Type)
 		o.First = &suite.Value{Bits: f.Value, Signed: v.Scalar.Signed, Address: address && v.Format == ""}
 	}
 	return counts
-}
-
-// number64Of returns a sum as a number of 64 bits, limited to the largest or the
-// smallest one.
-func number64Of(n runtime.Int) suite.Value {
-	if v, ok := n.Uint64(); ok {
-		return suite.Value{Bits: v}
-	}
-	if n.Cmp(runtime.NewInt(math.MinInt64)) < 0 {
-		return suite.Value{Bits: 1 << 63, Signed: true}
-	}
-	if n.Cmp(runtime.NewUint(0)) < 0 {
-		v, _ := n.Add(runtime.NewUint(1 << 63)).Uint64()
-		return suite.Value{Bits: v - 1<<63, Signed: true}
-	}
-	return suite.Value{Bits: math.MaxUint64}
 }
 
 // addMissed adds the calls that the kernel did not show to the side's programs. Which

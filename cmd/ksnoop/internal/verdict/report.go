@@ -1,10 +1,12 @@
 package verdict
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"strconv"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -24,6 +26,9 @@ func (t *tester) reported(r testResult) report.Result {
 		Name: r.Name, Status: statuses[r.Status], Text: r.Text, Notes: r.Notes, File: t.suite.File, Line: r.Line, Seconds: r.Seconds,
 	}
 	for _, f := range r.Fields {
+		if n, ok := f.Value.(suite.Digits); ok {
+			f.Value = json.RawMessage(n)
+		}
 		shown.Fields = append(shown.Fields, report.Field{Name: f.Name, Value: f.Value})
 	}
 	if r.json != nil {
@@ -75,7 +80,7 @@ func (t *tester) metric(r testResult) report.Metric {
 	case suite.Calls:
 		m.Samples = []report.Sample{{Value: float64(r.observed.Matched)}}
 	case suite.Sum:
-		m.Samples = []report.Sample{{Value: number64(r.observed.Sum)}}
+		m.Samples = []report.Sample{{Value: inexact(r.observed.Sum)}}
 	case suite.Histogram:
 		m.Type = report.Histogram
 		m.Samples = []report.Sample{histogramSample(r.observed)}
@@ -83,18 +88,20 @@ func (t *tester) metric(r testResult) report.Metric {
 	return m
 }
 
-func number64(v suite.Value) float64 {
-	if v.Signed {
-		return float64(int64(v.Bits))
-	}
-	return float64(v.Bits)
+// inexact returns the nearest number that Prometheus can hold.
+func inexact(n suite.Digits) float64 {
+	f, _ := strconv.ParseFloat(string(n), 64) // 0 if it is empty
+	return f
 }
 
 // histogramSample returns a sample with an edge for each power of two up to the
 // largest value. The histogram has sixteen times as many, more than a dashboard can
-// use.
+// use. Negative values are together, up to the edge -1.
 func histogramSample(o suite.Observed) report.Sample {
-	s := report.Sample{Sum: number64(o.Sum)}
+	s := report.Sample{Sum: inexact(o.Sum)}
+	if n := o.Negative.Samples(); n > 0 {
+		s.Buckets = []report.Bucket{{UpTo: -1, Count: n}}
+	}
 	if o.Histogram == nil {
 		return s
 	}

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -46,12 +45,11 @@ func breaking(t *runtime.Table, c *suite.Condition) *runtime.Table {
 			continue
 		}
 		for _, row := range t.Rows {
-			n := row.Cells[i].Number
-			order := n.Cmp(bound)
-			if a.Kind == compiler.Avg {
-				order = cmp.Compare(row.Mean(n), float64(c.Row.Bound))
+			limit := bound
+			if a.Kind == compiler.Avg { // of which the cell has the sum
+				limit = bound.Times(row.Calls)
 			}
-			if !c.Op.Holds(order) {
+			if !c.Op.Holds(row.Cells[i].Number.Cmp(limit)) {
 				only.Rows = append(only.Rows, row)
 			}
 		}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -155,16 +156,32 @@ func many(format string, n int) (text string) {
 	return text
 }
 
-// TestNumber64 verifies that sums are numbers of 64 bits as long as they fit.
-func TestNumber64(t *testing.T) {
-	huge := runtime.NewUint(math.MaxUint64).Add(runtime.NewUint(1))
-	for want, n := range map[suite.Value]runtime.Int{
-		{Bits: 7}: runtime.NewUint(7), {Bits: math.MaxUint64}: huge, {Bits: ^uint64(6), Signed: true}: runtime.NewInt(-7),
-		{Bits: 1 << 63, Signed: true}: runtime.NewInt(math.MinInt64),
-	} {
-		require.Equal(t, want, number64Of(n), n.String())
+// TestAverageOfEach verifies that averages of large numbers are compared as they are.
+func TestAverageOfEach(t *testing.T) {
+	const n, calls = 1<<53 + 1, 6 // no float64 is n
+	table := &runtime.Table{
+		Aggregates: []*compiler.Aggregate{{Name: "avg(x)", Kind: compiler.Avg}},
+		Rows:       []runtime.Row{{Calls: calls, Cells: []runtime.Cell{{Number: runtime.NewInt(n).Times(calls)}}}},
 	}
-	require.Equal(t, suite.Value{Bits: 1 << 63, Signed: true}, number64Of(runtime.NewInt(math.MinInt64).Add(runtime.NewInt(-1))))
+	for _, test := range []struct {
+		op    spec.Op
+		bound int64
+		holds bool
+	}{
+		{spec.Le, n, true}, {spec.Gt, n, false}, {spec.Eq, n, true}, {spec.Gt, n - 1, true}, {spec.Lt, n + 1, true}, {spec.Gt, -n, true},
+	} {
+		c := &suite.Condition{Op: test.op, Row: &suite.RowCondition{Aggregate: "avg(x)", Bound: test.bound}}
+		require.Equal(t, test.holds, len(breaking(table, c).Rows) == 0, "%v", test)
+	}
+}
+
+// TestSums verifies that a sum beyond 64 bits is a number in JSON, with all its digits.
+func TestSums(t *testing.T) {
+	m := &suite.Metric{Kind: suite.Sum}
+	r := m.Report(suite.Observed{Sum: "55340232221128656909"})
+	shown := (&tester{suite: new(suite.Suite)}).reported(testResult{Result: r})
+	require.Contains(t, shown.Fields, report.Field{Name: "sum", Value: json.RawMessage("55340232221128656909")})
+	require.InEpsilon(t, 5.5e19, inexact("55340232221128656909"), 0.01)
 }
 
 // TestHistogramSample verifies that there is an edge for each power of two.
@@ -173,11 +190,14 @@ func TestHistogramSample(t *testing.T) {
 	for _, v := range []uint64{0, 3, 17, 18, 300, 300, math.MaxUint64} {
 		h.Add(v)
 	}
-	s := histogramSample(suite.Observed{Histogram: &h, Sum: suite.Value{Bits: 638}})
+	s := histogramSample(suite.Observed{Histogram: &h, Sum: "638"})
 	require.Equal(t, 638.0, s.Sum)
 	require.Equal(t, uint64(1), s.Beyond)
 	require.Equal(t, []report.Bucket{{UpTo: 0, Count: 1}, {UpTo: 1}, {UpTo: 3, Count: 1}, {UpTo: 7}, {UpTo: 15}, {UpTo: 31, Count: 2}, {UpTo: 63}, {UpTo: 127}, {UpTo: 255}, {UpTo: 511, Count: 2}}, s.Buckets[:10])
 	require.Empty(t, histogramSample(suite.Observed{}).Buckets)
+	s = histogramSample(suite.Observed{Histogram: &h, Negative: &h, Sum: "-1"})
+	require.Equal(t, []report.Bucket{{UpTo: -1, Count: 7}, {UpTo: 0, Count: 1}}, s.Buckets[:2])
+	require.Equal(t, -1.0, s.Sum)
 }
 
 // TestTestStatus verifies that an error before there are results has the status for
@@ -214,7 +234,7 @@ metric sizes      f(a)             histogram
 	counts := suite.Counts{Called: 2, Matched: 1, Missed: 1, Unreadable: 1, Uncounted: true}
 	seen := suite.Observed{
 		Counts: counts, Other: counts, Changed: 1, Histogram: &h, Maximum: 5,
-		Sum: suite.Value{Bits: ^uint64(0), Signed: true}, First: &suite.Value{Bits: ^uint64(0), Signed: true},
+		Sum: "-1", First: &suite.Value{Bits: ^uint64(0), Signed: true},
 	}
 	tester := &tester{options: new(Options), suite: s, machine: suite.Machine{Release: "6.12", Emulated: true}}
 	results := []testResult{{Result: s.Run.Judge(suite.Exited{Status: 3, Took: 1})}, {Result: s.Run.Judge(suite.Exited{TimedOut: true})}}

@@ -23,8 +23,8 @@ func (t *tester) work() error {
 	} else if err := t.runCommand(stop); err != nil {
 		return stopper.Explain(err)
 	}
-	if t.suite.Settle > 0 && !stop.asked.Load() {
-		waitFor(t.suite.Settle, over)
+	if t.command != nil && t.suite.Settle > 0 {
+		t.exited.Unsettled = !waitFor(t.suite.Settle, over)
 	}
 	var errs []error
 	for _, u := range t.units {
@@ -45,13 +45,16 @@ func (t *tester) waitOutside(over <-chan struct{}) {
 	<-over
 }
 
-// waitFor waits for a duration, or until over is closed.
-func waitFor(d time.Duration, over <-chan struct{}) {
+// waitFor waits for a duration, or until over is closed. It reports whether the duration
+// is over.
+func waitFor(d time.Duration, over <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
 	case <-over:
+		return false
 	}
 }
 
