@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
@@ -278,6 +279,28 @@ func TestSignalBeforeCommand(t *testing.T) {
 	require.NoError(t, stop.Stop())
 	require.ErrorIs(t, (&tester{command: command, job: &suite.Run{}}).runCommand(stop), runtime.ErrStopped)
 	require.Nil(t, command.Cmd.Process)
+}
+
+// TestSettle verifies that a signal that ends the time after the command is not hidden, and that
+// there is no such time without a command.
+func TestSettle(t *testing.T) {
+	over := make(chan struct{})
+	close(over)
+	for _, test := range []struct {
+		command   *run.Command
+		settle    time.Duration
+		over      chan struct{}
+		unsettled bool
+	}{
+		{new(run.Command), time.Hour, over, true},
+		{new(run.Command), time.Nanosecond, make(chan struct{}), false},
+		{new(run.Command), 0, over, false},
+		{nil, time.Hour, make(chan struct{}), false},
+	} {
+		tester := &tester{command: test.command, suite: &suite.Suite{Settle: test.settle}}
+		tester.settle(test.over)
+		require.Equal(t, test.unsettled, tester.exited.Unsettled)
+	}
 }
 
 // TestReadyStatus verifies that a test that cannot be announced has not found a kernel that

@@ -23,9 +23,7 @@ func (t *tester) work() error {
 	} else if err := t.runCommand(stop); err != nil {
 		return stopper.Explain(err)
 	}
-	if t.command != nil && t.suite.Settle > 0 {
-		t.exited.Unsettled = !waitFor(t.suite.Settle, over)
-	}
+	t.settle(over)
 	var errs []error
 	for _, u := range t.units {
 		errs = append(errs, u.session.Stop())
@@ -34,6 +32,13 @@ func (t *tester) work() error {
 		errs = append(errs, u.collected())
 	}
 	return errors.Join(errs...)
+}
+
+// settle waits for the calls that come after the command.
+func (t *tester) settle(over <-chan struct{}) {
+	if t.command != nil && t.suite.Settle > 0 {
+		t.exited.Unsettled = !waitFor(t.suite.Settle, over)
+	}
 }
 
 // waitOutside waits for the end of the time, or for a signal.
