@@ -293,6 +293,38 @@ func TestFlexibleText(t *testing.T) {
 	}
 }
 
+// Numbers are computed of bitfields as GCC does: what is declared with 64 bits is promoted,
+// too. GCC's own results are wanted here.
+func TestPromotedFields(t *testing.T) {
+	fields := &btf.Struct{Name: "fields", Size: 16, Members: []btf.Member{
+		{Name: "u2", Type: compilertest.Ulong, BitfieldSize: 2},
+		{Name: "s7", Type: compilertest.Long, Offset: 2, BitfieldSize: 7},
+		{Name: "u31", Type: compilertest.Ulong, Offset: 9, BitfieldSize: 31},
+		{Name: "u32", Type: compilertest.Ulong, Offset: 64, BitfieldSize: 32},
+		{Name: "s32", Type: compilertest.Long, Offset: 96, BitfieldSize: 32},
+	}}
+	params := []btf.FuncParam{compilertest.Param("p", compilertest.Ptr(fields)), compilertest.Param("n", compilertest.Int)}
+	memory := le(uint64(1|0x7d<<2|0x7fffffff<<9), uint64(0xfffffffe|0xfffffffd<<32)) // u2 is 1, s7 and s32 -3, u32 -2
+	const yes, no = true, false
+	for text, want := range map[string]bool{
+		"p->u2 - 3 < 0": yes, "p->u2 - 3 == n": yes, "n < p->u2": yes, "p->u2 * n < 0": yes, "p->u2 - 3 >> 1 == -1": yes,
+		"p->u31 + 1 < 0": yes, "p->u31 + 1 > 0": no, "p->u31 << 1 == n": yes, "p->u31 > n": yes,
+		"p->s7 < p->u2": yes, "p->s7 + p->u2 < 0": yes, "p->s7 == n - 1": yes,
+		"p->u32 == n": yes, "p->u32 > p->u2": yes, "p->u32 + 3 == 1": yes, "p->u32 + 3 > 1": no, "p->s32 > p->u32": no, "p->s32 < p->u31": yes,
+		"p->s32 - n == -1": yes, "p->s32 * p->s7 == 9": yes,
+	} {
+		backEnds(t, func(t *testing.T, f compiler.Features) {
+			target := compilertest.NewTarget(t, f, compilertest.Function("fielded", &btf.Void{}, params...))
+			target.Symbols = nil
+			unit, err := generate([]*compiler.Probe{mustResolve(t, target, "fielded if "+text)}, compiler.Options{RingBytes: 1 << 20})
+			require.NoError(t, err, text)
+			r := withMachine(t, unit, compiler.AMD64)
+			r.do(call{args: []uint64{r.alloc(memory), uint64(0xfffffffe)}}) // n is -2
+			require.Equal(t, want, len(r.records) == 1, text)
+		})
+	}
+}
+
 // Values without a meaning are refused.
 func TestRefusedValues(t *testing.T) {
 	for _, tc := range []struct{ spec, want string }{

@@ -27,8 +27,10 @@ func promotion(c cell) *cType {
 	switch {
 	case c.typ.kind == cPointer:
 		return cOperand(8, false)
-	case c.typ.kind == cBool, c.typ.size < 4, c.bits > 0 && c.bits < 32 && c.typ.size == 4:
+	case c.typ.kind == cBool, c.typ.size < 4, c.bits > 0 && c.bits < 32:
 		return cOperand(4, true)
+	case c.bits == 32: // of a larger type, too
+		return cOperand(4, c.typ.signed)
 	}
 	return cOperand(c.typ.size, c.typ.signed)
 }

@@ -206,12 +206,16 @@ func computed(op spec.Operator, x, y *compiler.Value, t compiler.Scalar) *compil
 	return v
 }
 
-// promoted returns the type that a number has in an operation.
+// promoted returns the type that a number has in an operation. That of a bitfield is a
+// matter of its width, whatever type it is declared with. Beyond 32 bits it has this type
+// here, although GCC knows types of 33 to 63 bits.
 func promoted(v *compiler.Value) compiler.Scalar {
 	s := v.Scalar
-	switch {
-	case s.Bool, s.Size < 4, s.Size == 4 && s.IsField() && s.Width() < 32:
+	switch w := s.Width(); {
+	case s.Bool, w < 32:
 		return compiler.Scalar{Size: 4, Signed: true}
+	case w == 32:
+		return compiler.Scalar{Size: 4, Signed: s.Signed}
 	}
 	return compiler.Scalar{Size: s.Size, Signed: s.Signed}
 }

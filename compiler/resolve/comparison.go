@@ -147,7 +147,7 @@ func possibleBits(v *compiler.Value) (mask uint64, ok bool) {
 // never holds because of the bits that the value may have.
 func computedVerdict(p *compiler.Predicate, v *compiler.Value) (_ verdict, bits uint64) {
 	bits, ok := possibleBits(v)
-	if v.Base.Of == nil || !ok {
+	if _, hi := limits(v.Scalar); v.Base.Of == nil || !ok || bits == hi && !v.Scalar.Signed { // the limits say it all
 		return depends, 0
 	}
 	outside := p.Const&^bits != 0
