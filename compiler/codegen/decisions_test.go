@@ -23,8 +23,9 @@ func TestDecisions(t *testing.T) {
 	for i := range 12 {
 		args = append(args, compilertest.Param(fmt.Sprintf("a%d", i), compilertest.Long))
 	}
+	quad := &btf.Int{Name: "__int128", Size: 16, Encoding: btf.Signed}
 	dozen := []btf.Type{compilertest.Function("dozen", compilertest.Int, args...), compilertest.Function("void_dozen", compilertest.Void, args...),
-		compilertest.Function("either", compilertest.Void, compilertest.Param("u", &btf.Union{Name: "either", Size: 8, Members: []btf.Member{{Name: "a", Type: compilertest.Long}}}))}
+		compilertest.Function("product", quad, compilertest.Param("a", compilertest.Ulong)), compilertest.Function("either", compilertest.Void, compilertest.Param("u", &btf.Union{Name: "either", Size: 8, Members: []btf.Member{{Name: "a", Type: compilertest.Long}}}))}
 	for _, tc := range []struct {
 		spec     string
 		features compiler.Features
@@ -44,6 +45,8 @@ func TestDecisions(t *testing.T) {
 		{"nothing", compilertest.WithTrampoline, "fentry", "the cheapest kind, and the signature allows it"},
 		{"print", compilertest.WithTrampoline, "kretprobe, kprobe", "fentry refuses a variable number of arguments"},
 		{"times(lhs)", compilertest.WithTrampoline, "kprobe", "fentry refuses functions that return struct timespec64"},
+		{"product(a)", compilertest.WithTrampoline, "kprobe", "fentry passes on only 8 bytes of the result, which has 16"},
+		{"product(return)", compilertest.WithTrampoline, "kretprobe", "fentry passes on only 8 bytes of the result, which has 16"},
 		{"spill(n)", compilertest.WithTrampoline, "fentry", "the cheapest kind, and the signature allows it"},
 		{"spill(n)", old, "kprobe", "this kernel's fentry refuses argument t, which is struct timespec64 by value"},
 		{"bybig(n)", compilertest.WithTrampoline, "kprobe", "fentry refuses argument big, which is struct big of 9000 bytes by value"},

@@ -179,6 +179,7 @@ ffffffff81001c00 T either
 ffffffff81001e00 T socket
 ffffffff81001e10 T do_sys_open
 ffffffff81001e20 T marked
+ffffffff81001e30 T product
 ffffffff81001600 t __bpf_trace_tick
 ffffffff81001700 D __per_cpu_offset
 ffffffff81001800 t pair

@@ -89,6 +89,8 @@ func refusal(fn *compiler.Function, f compiler.Features) string {
 		return "fentry refuses a variable number of arguments"
 	case fn.Result != nil && isStructure(fn.Result.Type):
 		return "fentry refuses functions that return " + structureName(fn.Result.Type)
+	case fn.Result != nil && fn.Result.Size > 8: // the caller would get something else for the upper half
+		return fmt.Sprintf("fentry passes on only 8 bytes of the result, which has %d", fn.Result.Size)
 	}
 	for _, p := range fn.Params {
 		switch {
