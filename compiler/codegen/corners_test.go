@@ -327,15 +327,21 @@ func TestPromotedFields(t *testing.T) {
 
 // Values without a meaning are refused.
 func TestRefusedValues(t *testing.T) {
+	half := &btf.Struct{Name: "half", Size: 4, Members: []btf.Member{{Name: "v", Type: compilertest.Uint}}}
+	five := &btf.Array{Index: compilertest.Uint, Type: compilertest.U8, Nelems: 5}
+	halves := &btf.Struct{Name: "halves", Size: 24, Members: []btf.Member{{Name: "a", Type: half}, {Name: "b", Type: half, Offset: 32}, {Name: "c", Type: five, Offset: 96}}}
 	for _, tc := range []struct{ spec, want string }{
 		{"flexible(p->v)", "'p->v' is an array of unknown length"},
 		{"flexible(s.name[0])", "'s.name[0]' lies behind an argument that is passed by value"},
 		{"flexible(s.v[3] == 1)", "'s.v[3]' lies behind an argument that is passed by value"},
+		{"flexible(halves.b)", "'halves.b' lies inside a word of an argument that is passed by value"},
+		{"flexible(halves.c)", "'halves.c' lies across the words of an argument that is passed by value"},
 		{`flexible(dev[1] == "0123456789")`, "'dev[1]' is struct dev, which is not compared with a string"},
 		{"flexible(((struct timespec64)(void *)dev->alias).tv_sec)", "'(void *)dev->alias' is not in memory, so it cannot be looked at as struct timespec64"},
 		{"flexible(((struct dev *)(u64)dev->index)->index)", "'(struct dev *)(u64)dev->index' is made of a number of fewer than 64 bits, and cannot be followed"},
 	} {
-		target := compilertest.NewTarget(t, compilertest.WithTrampoline, compilertest.Function("flexible", &btf.Void{}, compilertest.Param("p", compilertest.Ptr(tFlex)), compilertest.Param("s", tFlex), compilertest.Param("dev", compilertest.Ptr(compilertest.Dev))))
+		target := compilertest.NewTarget(t, compilertest.WithTrampoline, compilertest.Function("flexible", &btf.Void{}, compilertest.Param("p", compilertest.Ptr(tFlex)), compilertest.Param("s", tFlex), compilertest.Param("dev", compilertest.Ptr(compilertest.Dev)),
+			compilertest.Param("halves", halves)))
 		target.Symbols = nil
 		trace, err := spec.Parse(tc.spec)
 		require.NoError(t, err)

@@ -246,7 +246,11 @@ func (b *binder) partOfWords(o *operand, e spec.Expr) error {
 		return b.errorf(e.Span(), "'%s' lies behind an argument that is passed by value", e)
 	}
 	if o.Load == nil {
-		if shift != 0 {
+		size, _ := btf.Sizeof(o.Type) // finish has checked the size
+		if shift != 0 && shift+8*size <= 64 {
+			return b.errorf(e.Span(), "'%s' lies inside a word of an argument that is passed by value", e).
+				WithHint("name a member or an element of it, or record the whole argument")
+		} else if shift != 0 {
 			return b.errorf(e.Span(), "'%s' lies across the words of an argument that is passed by value", e).
 				WithHint("record the whole argument")
 		}
