@@ -66,8 +66,9 @@ func TestReplayCondition(t *testing.T) {
 		}},
 		{"if file == NULL", func(ev *runtime.Event) bool { v := value(ev, "file"); return v != nil && v.Addr == 0 }},
 		{`if path == "a text"`, func(ev *runtime.Event) bool {
-			v := value(ev, "path")
-			return v != nil && v.Fault == compiler.NoFault && v.Text != compiler.NoText && string(bytes.SplitN(v.Data, []byte{0}, 2)[0]) == "a text"
+			return slices.ContainsFunc(ev.Values, func(v runtime.Value) bool {
+				return v.Name == "path" && v.Fault == compiler.NoFault && string(bytes.SplitN(v.Data, []byte{0}, 2)[0]) == "a text"
+			})
 		}},
 		{`if $comm ~ "ca*"`, func(*runtime.Event) bool { return true }},
 		{`if $comm != "cat"`, func(*runtime.Event) bool { return false }},
@@ -209,4 +210,55 @@ func TestReplayConditionOfTables(t *testing.T) {
 	status, _, stderr = runLine("replay", path, "if cuont > 1")
 	require.Equal(t, 2, status)
 	require.Contains(t, stderr, "did you mean 'count'?")
+}
+
+// TestReplayConditionSeveral verifies that a condition is asked of all values of its name
+// that it fits: of those of its format, and of both points of a span.
+func TestReplayConditionSeveral(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_open(path:x, path:ustring)", "vfs_open(file) => vfs_read(file) on $tid")
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(11, 12))
+	var shown []*runtime.Event
+	for i := range 400 {
+		rec := randomRecord(unit, i%2*(len(unit.Events)-1), rnd, time.Duration(i+1)*time.Millisecond)
+		require.NoError(t, w.Record(rec))
+		ev := new(runtime.Event)
+		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
+		shown = append(shown, ev)
+	}
+	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	is := func(v *runtime.Value, name, format string) bool {
+		return v.Name == name && v.Format == format && v.Fault == compiler.NoFault
+	}
+	isZero := func(v *runtime.Value) bool { return v.Name == "file" && v.Fault != compiler.ValueFault && v.Addr == 0 }
+	isText := func(v *runtime.Value) bool { return is(v, "path", "ustring") && bytes.HasPrefix(v.Data, []byte("a t")) }
+	for cond, holds := range map[string]func(v *runtime.Value) bool{
+		"if file == NULL":          isZero,
+		`if path:ustring ~ "a t*"`: isText,
+		`if path ~ "a t*"`:         isText,
+		"if path:x == 0":           func(v *runtime.Value) bool { return is(v, "path", "x") && v.Uint64() == 0 },
+		`if file ~ "a t*"`:         nil, // refused
+	} {
+		status, stdout, stderr := runLine("replay", "-o", "json", path, cond)
+		if holds == nil {
+			require.Equal(t, 2, status)
+			continue
+		}
+		require.Zero(t, status, stderr)
+		want := 0
+		for _, ev := range shown {
+			for i := range ev.Values {
+				if holds(&ev.Values[i]) {
+					want++
+					break
+				}
+			}
+		}
+		require.Positive(t, want, cond)
+		require.Equal(t, want, strings.Count(stdout, `{"type":"event"`), cond)
+	}
 }

@@ -72,40 +72,42 @@ func headerValue(name string, b compiler.Builtin, t btf.Type, size int) *compile
 // bind binds a condition to values. A comparison of a value that is not among them does
 // not hold.
 func (f *filter) bind(c spec.Cond, values []*compiler.Value, fn *compiler.Function) (condition, error) {
+	var parts []spec.Cond
+	var all []condition
+	when, then := true, true // if a part is the first, the whole is the second
 	switch c := c.(type) {
 	case *spec.Not:
-		x, err := f.bind(c.X, values, fn)
-		return func(v []runtime.Value, ev *runtime.Event) (bool, bool) {
-			holds, ok := x(v, ev)
-			return !holds, ok
-		}, err
+		parts, then = []spec.Cond{c.X}, false
 	case *spec.And:
-		return f.both(c.X, c.Y, false, values, fn)
+		parts, when, then = []spec.Cond{c.X, c.Y}, false, false
 	case *spec.Or:
-		return f.both(c.X, c.Y, true, values, fn)
+		parts = []spec.Cond{c.X, c.Y}
+	case *spec.Item:
+		var err error
+		if all, err = f.leaf(c, values, fn); err != nil {
+			return nil, err
+		}
 	}
-	return f.leaf(c.(*spec.Item), values, fn)
-}
-
-// both binds && or ||: the second condition is asked unless the first one decides. It may
-// decide where that cannot be told of the first one.
-func (f *filter) both(first, second spec.Cond, decides bool, values []*compiler.Value, fn *compiler.Function) (condition, error) {
-	x, err := f.bind(first, values, fn)
-	if err != nil {
-		return nil, err
+	for _, part := range parts {
+		x, err := f.bind(part, values, fn)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
 	}
-	y, err := f.bind(second, values, fn)
+	// A part is asked unless one before it decides. It may do so where that cannot be told
+	// of the one before.
 	return func(v []runtime.Value, ev *runtime.Event) (bool, bool) {
-		told := true
-		for _, c := range []condition{x, y} {
+		told := all != nil
+		for _, c := range all {
 			holds, ok := c(v, ev)
-			if ok && holds == decides {
-				return decides, true
+			if ok && holds == when {
+				return then, true
 			}
 			told = told && ok
 		}
-		return !decides, told
-	}, err
+		return !then, told
+	}, nil
 }
 
 // predicate returns the predicate of an item of the condition, a new one for a new item.
@@ -120,46 +122,65 @@ func (f *filter) predicate(item *spec.Item) *predicate {
 	return p
 }
 
-func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Function) (condition, error) {
+// leaf binds an item of the condition to the values of its name: it holds if it does for one.
+func (f *filter) leaf(item *spec.Item, values []*compiler.Value, fn *compiler.Function) ([]condition, error) {
 	if p := item.Pred; p != nil && p.With != nil {
 		return nil, spec.Errorf(f.trace.Text, p.With.Span(), "a recorded value is compared with a constant, and '%s' is none", p.With)
 	}
 	known := f.predicate(item)
-	name := item.Value.String()
-	at := slices.IndexFunc(values, func(v *compiler.Value) bool { return v.Name == name })
-	if at < 0 {
-		for _, v := range values {
-			f.names = append(f.names, v.Name)
+	name, format := item.Value.String(), item.Format.Name
+	// The two points of a span may have values of the same name, and so may one point, in
+	// several formats. Those of the item's format are asked, and of these, or else of all,
+	// those that the predicate fits.
+	var best []condition
+	rank := 0
+	for at, v := range values {
+		if f.names = append(f.names, v.Name); v.Name != name {
+			continue
 		}
-		return func([]runtime.Value, *runtime.Event) (bool, bool) { return false, false }, nil
+		c, err := f.value(item, values, at, fn)
+		r := 1
+		if err == nil {
+			r = 2
+		} else if known.err == nil {
+			known.err = err
+		}
+		if format != "" && v.Format == format {
+			r += 2
+		}
+		if r > rank {
+			rank, best = r, nil
+		}
+		if r == rank {
+			best = append(best, c)
+		}
 	}
+	known.fits = known.fits || rank == 2 || rank == 4
+	return best, nil
+}
+
+// value binds an item of the condition to one value. With an error, which is about a value
+// that the predicate does not fit, there is a condition, too.
+func (f *filter) value(item *spec.Item, values []*compiler.Value, at int, fn *compiler.Function) (condition, error) {
 	asked := values[at]
 	isContainer := asked.Format == compiler.ContainerFormat
 	if isContainer {
 		asked = containerName
 	}
 	pred, err := resolve.Recorded(f.trace, item, asked, fn, f.arch)
-	if err != nil {
-		if known.err == nil {
-			known.err = err
-		}
-		return func(v []runtime.Value, _ *runtime.Event) (bool, bool) {
-			if at >= len(v) {
-				return false, false
-			}
-			return compare(item.Pred, &v[at])
-		}, nil
-	}
-	known.fits = true
 	return func(v []runtime.Value, ev *runtime.Event) (bool, bool) {
-		if isContainer {
+		switch {
+		case err != nil && at >= len(v):
+			return false, false
+		case err != nil:
+			return compare(item.Pred, &v[at])
+		case isContainer:
 			return f.ofContainer(pred, &v[at])
-		}
-		if at >= len(v) {
+		case at >= len(v):
 			return ofEvent(pred, values[at].Base.Builtin, ev), true
 		}
 		return of(pred, &v[at])
-	}, nil
+	}, err
 }
 
 // containerName is how the name of a container is compared.
