@@ -58,26 +58,27 @@ const defaultKeep = 9
 type recordFile struct {
 	FileOptions
 	io.Writer
-	file *os.File // nil for standard output
-	part int      // number of files before this one
+	out  io.Writer // where results go: a signal that ends writes there ends those to a pipe, too
+	file *os.File  // nil for standard output
+	part int       // number of files before this one
 }
 
 // openFile checks the options. The file is not created yet.
 func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
-	f := &recordFile{FileOptions: *o}
+	f := &recordFile{FileOptions: *o, out: s.Out}
 	if o.Name != "-" {
 		return f, f.checkRotate()
 	}
 	if o.Rotate > 0 {
 		return nil, exit.Usagef("--rotate begins new files, and -w - is standard output: name a file")
 	}
-	out := term.FileOf(s.Out)
-	if file, ok := out.(*os.File); ok {
+	f.Writer = term.FileOf(s.Out)
+	if file, ok := f.Writer.(*os.File); ok {
 		if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
 			return nil, exit.Usagef("-w - writes a recording to standard output, which is a terminal: redirect it, as in ksnoop record -w - vfs_read | ssh HOST 'cat > FILE'")
 		}
+		f.Writer = term.Beside(s.Out, file)
 	}
-	f.Writer = out
 	return f, nil
 }
 
@@ -161,6 +162,7 @@ func (f *recordFile) create() (err error) {
 	}
 	f.Writer = f.file
 	if info, err := f.file.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Writer = term.Beside(f.out, f.file)
 		return err
 	}
 	return f.file.Chmod(0o600) // of a file that was there before

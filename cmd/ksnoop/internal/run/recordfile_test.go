@@ -12,6 +12,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
@@ -141,6 +142,26 @@ func TestRecordUnwritable(t *testing.T) {
 	require.NoError(t, err)
 	_, err = recording.NewWriter(f, &compiler.Unit{}, recording.Origin{}, nil)
 	require.ErrorIs(t, err, term.ErrReaderGone)
+}
+
+// TestRecordStuck verifies that a signal ends writes to a pipe that nobody reads, whether it
+// is standard output or has a name.
+func TestRecordStuck(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, unix.Mkfifo(name, 0o600))
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer pipe.Close()
+	for _, of := range []string{"-", name} {
+		s := &term.Streams{Out: term.NewPlain(term.NewStdout(pipe))}
+		f, err := openFile(&FileOptions{Name: of}, s)
+		require.NoError(t, err)
+		require.NoError(t, f.create())
+		term.Hurry(s.Out)
+		_, err = f.Write(make([]byte, 1<<20))
+		require.EqualError(t, err, name+" is full and nobody reads it: what was still to be shown is dropped")
+		require.NoError(t, f.Close())
+	}
 }
 
 // TestRecordFiles verifies that each file of a rotated recording can be read alone, and

@@ -22,6 +22,7 @@ type Stdout struct {
 	atOnce int            // bytes to write without asking whether there is room
 	grace  time.Duration  // how long after Hurry a reader may read nothing
 	fds    [2]unix.PollFd // of the file, and of the eventfd that Hurry signals
+	bare   bool           // writes return the file's own errors
 }
 
 // pipeBuf is the number of bytes that a pipe takes without blocking, if it takes any
@@ -48,16 +49,34 @@ func NewStdout(file *os.File) *Stdout {
 	return o
 }
 
+// Beside returns a Stdout for a file that is written besides w, or below it: Hurry(w)
+// makes its writes give up, too. They return the file's own errors.
+func Beside(w io.Writer, file *os.File) *Stdout {
+	o := NewStdout(file)
+	if s := stdoutOf(w); s != nil {
+		unix.Close(int(o.fds[1].Fd))
+		o.fds[1] = s.fds[1]
+	}
+	o.bare = true
+	return o
+}
+
+// stdoutOf returns the Stdout that w leads to, or nil.
+func stdoutOf(w io.Writer) *Stdout {
+	if p, ok := w.(*PlainWriter); ok {
+		w = p.w
+	}
+	o, _ := w.(*Stdout)
+	return o
+}
+
 // Unwrap returns the file.
 func (o *Stdout) Unwrap() io.Writer { return o.file }
 
 // Hurry makes writes to w give up, if w leads to a Stdout, once its reader reads
 // nothing any more. Any goroutine may call it.
 func Hurry(w io.Writer) {
-	if p, ok := w.(*PlainWriter); ok {
-		w = p.w
-	}
-	if o, ok := w.(*Stdout); ok {
+	if o := stdoutOf(w); o != nil {
 		one := [8]byte{1}
 		_, _ = unix.Write(int(o.fds[1].Fd), one[:]) // without the event, a second signal ends ksnoop
 	}
@@ -99,7 +118,7 @@ func (o *Stdout) await() error {
 func (o *Stdout) explain(err error) error {
 	var errno unix.Errno
 	switch {
-	case !errors.As(err, &errno):
+	case o.bare, !errors.As(err, &errno):
 		return err
 	case errno == unix.EPIPE:
 		return ErrReaderGone
@@ -111,6 +130,9 @@ func (o *Stdout) explain(err error) error {
 
 // name returns "stdout", with the name of its file if that can be found out.
 func (o *Stdout) name() string {
+	if o.bare && o.file != os.Stdout {
+		return render.PlainName(o.file.Name())
+	}
 	if name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", o.fds[0].Fd)); err == nil {
 		return "stdout (" + render.PlainName(name) + ")"
 	}
