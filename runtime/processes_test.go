@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,6 +53,17 @@ func TestRuns(t *testing.T) {
 	require.Eventually(t, func() bool { return !runs(pid) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, child.Wait())
 	require.False(t, runs(pid))
+}
+
+// TestRunsElsewhere verifies the same in a pid namespace that is not that of /proc.
+func TestRunsElsewhere(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRuns$")
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
+		t.Skipf("this system lets nobody make a user namespace: %v", err)
+	}
+	require.NoError(t, err, "%s", out)
 }
 
 // TestSelfError verifies that a missing procfs is named, which package ebpf looks into

@@ -1,12 +1,10 @@
 package runtime
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -118,12 +116,17 @@ func (s *Session) Deserted() (bool, error) {
 	return !slices.ContainsFunc(tasks, func(t Task) bool { return left[t.PID] && runs(t.Number) }), nil
 }
 
-// runs reports whether a thread has not ended. Nothing but its state is left of one that
-// has.
+// runs reports whether a process has not ended, even if its parent has not waited for it.
+// /proc is not asked, as it may be that of another pid namespace. It returns false for a
+// thread that is not the first one of its process.
 func runs(number uint32) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", number))
-	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
-	return err == nil && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+	fd, err := unix.PidfdOpen(int(number), 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err != nil || ready == 0
 }
 
 // nextInTree returns the process in the tree that follows another one, or the first one,
