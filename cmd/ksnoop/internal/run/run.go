@@ -33,6 +33,9 @@ func openTracing(o *Options, s *term.Streams) (t *tracing, err error) {
 	if err := checkTree(&o.Programs, o.Command != nil); err != nil {
 		return nil, err
 	}
+	if err := checkProc("/proc/self", o.Programs.TID); err != nil {
+		return nil, err
+	}
 	if o.Command != nil {
 		streams := *s
 		if o.File.Name == "-" {

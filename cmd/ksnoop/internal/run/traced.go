@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +59,15 @@ func openThread(tid int) *traced {
 		return nil
 	}
 	return &traced{what: "thread", id: tid, file: stat}
+}
+
+// checkProc returns an error if the end of the thread could not be seen, as its file would
+// be that of another one. self is the path of /proc/self, which is missing without procfs.
+func checkProc(self string, tid uint32) error {
+	if pid, err := os.Readlink(self); tid != 0 && err == nil && pid != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("wait for the end of thread %d: /proc is that of another pid namespace: mount it (mount -t proc proc /proc)", tid)
+	}
+	return nil
 }
 
 // wait waits until the thread or all threads of the process have ended, then

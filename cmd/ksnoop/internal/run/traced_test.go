@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -173,4 +174,15 @@ func TestNoTracedProcess(t *testing.T) {
 		p.report(io.Discard)
 		p.close()
 	}
+}
+
+// TestCheckProc verifies that a thread is not waited for by a /proc in which ksnoop has another
+// number.
+func TestCheckProc(t *testing.T) {
+	self := t.TempDir() + "/self"
+	require.NoError(t, checkProc(self, 7), "another error is about a missing procfs")
+	require.NoError(t, checkProc("/proc/self", 7))
+	require.NoError(t, os.Symlink("4999", self))
+	require.NoError(t, checkProc(self, 0), "no thread is waited for")
+	require.EqualError(t, checkProc(self, 7), "wait for the end of thread 7: /proc is that of another pid namespace: mount it (mount -t proc proc /proc)")
 }
