@@ -103,6 +103,7 @@ func TestReplayConditionErrors(t *testing.T) {
 		{"if $uid > 1 && nothing == 2", "no record has 'nothing'\n  if $uid > 1 && nothing == 2\n                 ^^^^^^^\n  a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"},
 		{"if $pid == $tid", "a recorded value is compared with a constant, and '$tid' is none\n  if $pid == $tid\n             ^^^^"},
 		{"if $pid == \"cat\"", "'$pid' is u32, which is not compared with a string"},
+		{"if file->flags < \"1.2.3.4\"", "'file->flags' is an address, which is compared with == and !="},
 		{"if ", "a condition is missing after 'if'"},
 		{"if(cuont)", "no record has 'cuont'"},
 		{"if\tcuont > 1", "no record has 'cuont'"},

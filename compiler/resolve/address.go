@@ -23,7 +23,7 @@ func (b *binder) addressCond(item *spec.Item, v *compiler.Value, negative bool) 
 		op = compiler.Opposites[op]
 	}
 	if op != spec.Eq && op != spec.Ne {
-		return nil, b.errorf(p.OpAt, "'%s' is an address, which is compared with == and !=", v.Name)
+		return nil, b.noOrder(p, v)
 	}
 	want, err := b.addressOf(v, p.Const)
 	if err != nil {
@@ -52,6 +52,12 @@ func (b *binder) addressCond(item *spec.Item, v *compiler.Value, negative bool) 
 		return compiler.AllOf(same), nil
 	}
 	return append(compiler.AllOf(readable), compiler.AnyOf(differs)), nil
+}
+
+// noOrder returns the error for an operator that has no meaning for an address. The bytes
+// of an IPv4 address are in network order, so that its number has another order.
+func (b *binder) noOrder(p *spec.Predicate, v *compiler.Value) error {
+	return b.errorf(p.OpAt, "'%s' is an address, which is compared with == and !=", v.Name)
 }
 
 // addressOf parses a constant as an address of the kind that v is shown as, and

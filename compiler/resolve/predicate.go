@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -57,6 +58,9 @@ func (b *binder) predicate(item *spec.Item, v *compiler.Value) (*compiler.Predic
 		return nil, b.noString(v, p.Const)
 	case v.Scalar == nil:
 		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which has no order and cannot be compared", v.Name, describe(v.Type))
+	}
+	if v.Format == "ip4" && p.Const.Kind == spec.String && slices.Contains(orders, p.Op) {
+		return nil, b.noOrder(p, v)
 	}
 	if err := b.positiveErrno(item, v); err != nil {
 		return nil, err

@@ -252,6 +252,8 @@ func TestRefusals(t *testing.T) {
 		{"read($comm == count)", "$comm", "'$comm' is an array of 16 bytes, which has no order and cannot be compared with a value", ""},
 		{"read(ubuf:string == count)", "count", "'ubuf' is a string, which is compared with a constant", ""},
 		{`read(buf->stamp:ip6 < "::1")`, "<", "'buf->stamp' is an address, which is compared with == and !=", ""},
+		{`open(dfd:ip4 > "1.2.3.4")`, ">", "'dfd' is an address, which is compared with == and !=", ""},
+		{`open() if !(dfd:ip <= "1.2.3.4")`, "<=", "'dfd' is an address, which is compared with == and !=", ""},
 		{`read(buf->stamp:ip == "1.2.3.4")`, `"1.2.3.4"`, `"1.2.3.4" is not an IPv6 address`, `one of IPv4 is written "::ffff:1.2.3.4"`},
 		{`open(dfd:ip == "::1")`, `"::1"`, `"::1" is not an IPv4 address`, `write it as "192.0.2.1"`},
 		{"read(buf:ip)", "ip", "'buf' is a pointer to struct buf: ':ip' shows an address by its length, and what a pointer points to may be of any: say ip4 or ip6", ""},
