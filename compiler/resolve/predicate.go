@@ -261,6 +261,7 @@ func (b *binder) textPredicate(item *spec.Item, v *compiler.Value) (*compiler.Pr
 			WithHint("compare the last name: %s", lastName(v))
 	}
 	pred := &compiler.Predicate{Text: item.String(), Op: p.Op, Pattern: &compiler.Pattern{Text: p.Const.Str}}
+	least := len(p.Const.Str)
 	switch p.Op {
 	case spec.Eq, spec.Ne:
 	case spec.Glob:
@@ -268,7 +269,7 @@ func (b *binder) textPredicate(item *spec.Item, v *compiler.Value) (*compiler.Pr
 		if err != nil {
 			return nil, err
 		}
-		pred.Pattern = pattern
+		pred.Pattern, least = pattern, len(pattern.Elements)
 	default:
 		return nil, b.errorf(p.OpAt, "strings have no order: '%s' is compared by ==, != or ~", v.Name)
 	}
@@ -278,7 +279,7 @@ func (b *binder) textPredicate(item *spec.Item, v *compiler.Value) (*compiler.Pr
 	if strings.IndexByte(p.Const.Str, 0) >= 0 {
 		return nil, b.errorf(p.Const.At, "'%s' can never hold: a string ends before its first \\x00", item)
 	}
-	if room := textRoom(v); room > 0 && !pred.Pattern.Glob && len(p.Const.Str) > room {
+	if room := textRoom(v); room > 0 && least > room {
 		return nil, b.errorf(p.Const.At, "%s does not fit '%s', which holds %d characters", p.Const.Text, v.Name, room)
 	}
 	return pred, nil
@@ -291,8 +292,11 @@ func textRoom(v *compiler.Value) int {
 		return 0
 	}
 	a, ok := btf.As[*btf.Array](v.Type)
-	if !ok {
+	switch {
+	case !ok:
 		return 0
+	case v.Base.Builtin == compiler.Comm:
+		return int(a.Nelems) - 1 // the kernel ends it
 	}
 	return int(a.Nelems)
 }
