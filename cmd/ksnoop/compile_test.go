@@ -4,8 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
@@ -48,6 +50,29 @@ func TestCompileChoices(t *testing.T) {
 		status, stdout, stderr := ksnoop(t, types, "compile|"+line)
 		require.Zero(t, status, stderr)
 		require.Contains(t, stdout, want, line)
+	}
+}
+
+// TestDocTracepoints verifies that the tracepoint lines of the page about kprobe_events fit
+// the types of a kernel.
+func TestDocTracepoints(t *testing.T) {
+	page, err := os.ReadFile("../../docs/kprobe-events.md")
+	require.NoError(t, err)
+	lines := regexp.MustCompile("(?m)^t:[^#\n]*").FindAllString(string(page), -1)
+	require.NotEmpty(t, lines)
+	char := &btf.Int{Name: "char", Size: 1, Encoding: btf.Signed}
+	task := &btf.Pointer{Target: &btf.Struct{Name: "task_struct", Size: 16, Members: []btf.Member{
+		{Name: "comm", Type: &btf.Array{Type: char, Index: &btf.Int{Name: "int", Size: 4}, Nelems: 16}},
+	}}}
+	data := &btf.Pointer{Target: &btf.Void{}}
+	types := fixture.Write(t,
+		&btf.Typedef{Name: "btf_trace_sched_switch", Type: &btf.Pointer{Target: &btf.FuncProto{Return: &btf.Void{},
+			Params: []btf.FuncParam{{Type: data}, {Type: task}, {Type: task}}}}},
+		&btf.Func{Name: "__bpf_trace_sched_switch", Type: &btf.FuncProto{Return: &btf.Void{},
+			Params: []btf.FuncParam{{Name: "__data", Type: data}, {Name: "prev", Type: task}, {Name: "next", Type: task}}}})
+	for _, line := range lines {
+		status, _, stderr := ksnoop(t, types, "compile|"+line)
+		require.Zero(t, status, stderr)
 	}
 }
 
