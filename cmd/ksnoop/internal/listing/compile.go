@@ -42,6 +42,9 @@ func Compile(o *CompileOptions, s *term.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := o.Programs.CheckRate(unit); err != nil {
+		return err
+	}
 	if out.json {
 		out.object(newUnitObject(unit))
 	} else {

@@ -139,16 +139,10 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 // checkEvents returns an error if events or their rate are bounded, and there is nothing
 // that this could concern.
 func checkEvents(o *Options, unit *compiler.Unit) error {
-	rate := o.Programs.Rate > 0
-	switch {
-	case o.Bounds.Events > 0 && render.OnlyTables(unit):
+	if o.Bounds.Events > 0 && render.OnlyTables(unit) {
 		return exit.Usagef("-n is for events, and these specs have a table in place of them: --for ends after a time")
-	case rate && render.OnlyTables(unit):
-		return exit.Usagef("--rate is for events, and these specs have a table in place of them: leave it out")
-	case rate && unit.Iterates():
-		return exit.Usagef("--rate is for calls, and iter: reads what is there now, once: leave it out")
 	}
-	return nil
+	return o.Programs.CheckRate(unit)
 }
 
 // finish prints the counts of a session, on stderr even if the output has failed.

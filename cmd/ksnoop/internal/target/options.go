@@ -11,6 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // ParseNumber parses the value of an option that is a positive number.
@@ -68,6 +69,19 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	tasks, err := resolve.FindTasks(target.Kernel)
 	opts.Tree = tasks
 	return opts, err
+}
+
+// CheckRate returns an error for a rate of events if a unit has none, or those of iterators.
+func (p *Programs) CheckRate(unit *compiler.Unit) error {
+	switch {
+	case p.Rate == 0:
+		return nil
+	case render.OnlyTables(unit):
+		return exit.Usagef("--rate is for events, and these specs have a table in place of them: leave it out")
+	case unit.Iterates():
+		return exit.Usagef("--rate is for calls, and iter: reads what is there now, once: leave it out")
+	}
+	return nil
 }
 
 // ParseRate parses the value of an option that is a number of events, with or without /s.
