@@ -87,6 +87,7 @@ func TestCompileErrors(t *testing.T) {
 		{"--max-bytes|x|vfs_read", "ksnoop: --max-bytes is \"x\": it must be a number from 1 to 1048576\n"},
 		{"--attach|fentry|vfs_print(fmt)|tp:tick", "ksnoop: attach fentry to vfs_print: fentry refuses a variable number of arguments\n"},
 		{"--rate|5|vfs_read(count())", "ksnoop: --rate is for events, and these specs have a table in place of them: leave it out\n"},
+		{"-p|5|--tree|-t|6|vfs_read", "ksnoop: --tree follows processes, and --tid is a thread: name its process with --pid\n"},
 		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
 			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
 		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\n  if infos was meant as a command: did you mean 'info'?\n"},

@@ -24,6 +24,9 @@ type CompileOptions struct {
 
 // Compile prints the programs, maps and records of a unit.
 func Compile(o *CompileOptions, s *term.Streams) error {
+	if err := o.Programs.CheckTree(); err != nil {
+		return err
+	}
 	out := newOutput(o.Format, s.Out)
 	traces, err := o.Specs.Parse()
 	if err != nil {

@@ -57,11 +57,10 @@ func openTracing(o *Options, s *term.Streams) (t *tracing, err error) {
 
 // checkTree returns an error for a tree without a root, or with two.
 func checkTree(p *target.Programs, command bool) error {
+	if err := p.CheckTree(); err != nil || !p.Tree {
+		return err
+	}
 	switch {
-	case !p.Tree:
-		return nil
-	case p.TID != 0:
-		return exit.Usagef("--tree follows processes, and --tid is a thread: name its process with --pid")
 	case p.PID != 0 && command:
 		return exit.Usagef("--tree follows one process: that of --pid or the command after --, not both")
 	case p.PID == 0 && !command:

@@ -71,6 +71,14 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	return opts, err
 }
 
+// CheckTree returns an error for the tree of a thread.
+func (p *Programs) CheckTree() error {
+	if p.Tree && p.TID != 0 {
+		return exit.Usagef("--tree follows processes, and --tid is a thread: name its process with --pid")
+	}
+	return nil
+}
+
 // CheckRate returns an error for a rate of events if a unit has none, or those of iterators.
 func (p *Programs) CheckRate(unit *compiler.Unit) error {
 	switch {
