@@ -55,6 +55,7 @@ func TestSpecFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("f:a vfs_read $ar\nvfs_read(count = 1)\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("# nothing\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "removed"), []byte("f:a vfs_read\n-:a\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probes"), []byte("ksnoop-probes 1\nsuite x\n"), 0o644))
 	t.Chdir(dir)
 	for line, want := range map[string]string{
@@ -73,6 +74,7 @@ ksnoop: ')' is missing
 `,
 		"-f empty":             "ksnoop: there is nothing in empty: each line is empty, a comment or removed\n",
 		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or removed\n",
+		"-f removed":           "ksnoop: there is nothing in removed: each line is empty, a comment or removed\n",
 		"-f probes":            "ksnoop: probes is a probe file, not a file of specs: write ksnoop test probes or ksnoop check probes\n",
 		"-f none":              "ksnoop: read specs: open none: no such file or directory\n",
 		"-f .":                 "ksnoop: read specs: read .: is a directory\n",

@@ -44,7 +44,7 @@ func (s *Specs) Parse() ([]*spec.Trace, error) {
 		}
 		traces = append(traces, t)
 	}
-	if traces == nil && errors.Join(errs...) == nil {
+	if len(traces) == 0 && errors.Join(errs...) == nil {
 		errs = append(errs, exit.Usagef("there is nothing in %s: each line is empty, a comment or removed", strings.Join(s.fileNames(), ", ")))
 	}
 	addConditions(s.Conds, traces)
