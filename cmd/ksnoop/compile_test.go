@@ -36,12 +36,13 @@ func TestCompileChoices(t *testing.T) {
 	types := fixture.Write(t)
 	const both = "vfs_read(file->flags, return < 0)"
 	for line, want := range map[string]string{
-		"--kernel-features|5.10|" + both:             "vfs_read: fentry and fexit: the cheapest kind, and the signature allows it\n",
-		"--kernel-features|6.18|" + both:             "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
-		both:                                         "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
-		"--attach|kprobe|" + both:                    "vfs_read: kprobe and kretprobe: asked for\n",
-		"--attach|fentry|vfs_read(count)":            "vfs_read: fentry: asked for\n",
-		"-s|--kernel-features|6.1|vfs_open|vfs_read": "vfs_open, vfs_read: fentry and fexit: the cheapest",
+		"--kernel-features|5.10|" + both:              "vfs_read: fentry and fexit: the cheapest kind, and the signature allows it\n",
+		"--kernel-features|6.18|" + both:              "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
+		both:                                          "vfs_read: kprobe.session: this kernel preempts tasks inside fentry programs",
+		"--attach|kprobe|" + both:                     "vfs_read: kprobe and kretprobe: asked for\n",
+		"--attach|fentry|vfs_read(count)":             "vfs_read: fentry: asked for\n",
+		"-s|--kernel-features|6.1|vfs_open|vfs_read":  "vfs_open, vfs_read: fentry and fexit: the cheapest",
+		"--attach|kprobe|tp:tick => vfs_open on $tid": "vfs_open: kprobe",
 		"tp:tick":                                  "tp:tick: tp_btf: it is a tracepoint\n",
 		"--kernel-features|6.12|vfs_print(fmt)":    "vfs_print: kprobe.multi: fentry refuses a variable number of arguments\n",
 		"--kernel-features|6.1|vfs_*(file)":        "vfs_open, vfs_read: fentry: the cheapest",
@@ -88,6 +89,8 @@ func TestCompileErrors(t *testing.T) {
 		{"--attach|fentry|vfs_print(fmt)|tp:tick", "ksnoop: attach fentry to vfs_print: fentry refuses a variable number of arguments\n"},
 		{"--rate|5|vfs_read(count())", "ksnoop: --rate is for events, and these specs have a table in place of them: leave it out\n"},
 		{"-p|5|--tree|-t|6|vfs_read", "ksnoop: --tree follows processes, and --tid is a thread: name its process with --pid\n"},
+		{"--attach|kprobe|tp:tick|t:tack tick", "ksnoop: --attach kprobe is for functions, and tp:tick is a tracepoint\n"},
+		{"--attach|kprobe|t tick|tp:tick() => tp:tick() on $tid", "ksnoop: --attach kprobe is for functions, and tp:tick is a tracepoint\n"},
 		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
 			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
 		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\n  if infos was meant as a command: did you mean 'info'?\n"},

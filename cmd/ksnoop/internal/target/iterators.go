@@ -15,10 +15,19 @@ func FirstIterator(traces []*spec.Trace) *spec.Trace {
 	return nil
 }
 
-// checkIterators refuses options about calls for iterators.
+// isFunction reports whether a trace, or the end of a span, is of functions.
+func isFunction(t *spec.Trace) bool {
+	return !t.Tracepoint || t.Ending != nil && isFunction(t.Ending)
+}
+
+// checkIterators refuses options about calls for iterators, and an attach kind where there
+// is no function.
 func (s *Specs) checkIterators(traces []*spec.Trace, p *Programs) error {
 	t := FirstIterator(traces)
 	if t == nil {
+		if p.Attach != "" && !slices.ContainsFunc(traces, isFunction) {
+			return exit.Usagef("--attach %s is for functions, and %s is a tracepoint", p.Attach, traces[0].Target())
+		}
 		return nil
 	}
 	option := ""
