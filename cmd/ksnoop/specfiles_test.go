@@ -33,6 +33,7 @@ func TestSpecFiles(t *testing.T) {
 		{"vfs_read(count) -f " + first + " -f " + second, "", "vfs_open vfs_open vfs_read"},
 		{"-f - vfs_read(count)", "vfs_open(file)\n", "vfs_open vfs_read"},
 		{"-f- --file " + first, "f:c vfs_open\n", "vfs_open vfs_read vfs_open vfs_read"},
+		{"-f -", "\ufefff:c vfs_open\n", "vfs_open"},
 		{"-s -f -", "vfs_open(file)\nvfs_read(count)\n", "vfs_open vfs_read"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -211,7 +211,7 @@ func (s *Specs) fileNames() (names []string) {
 }
 
 // ReadSpecs returns the text of a file, or of stdin, which is nil once it has been
-// read.
+// read. A byte order mark, with which some editors begin a file, is no part of it.
 func ReadSpecs(name string, stdin io.Reader) (string, error) {
 	in := stdin
 	switch {
@@ -234,5 +234,5 @@ func ReadSpecs(name string, stdin io.Reader) (string, error) {
 	if err != nil {
 		return "", exit.Usagef("read specs: %w", err)
 	}
-	return string(text), nil
+	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
