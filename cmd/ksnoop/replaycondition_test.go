@@ -104,6 +104,7 @@ func TestReplayConditionErrors(t *testing.T) {
 		{"if $pid == $tid", "a recorded value is compared with a constant, and '$tid' is none\n  if $pid == $tid\n             ^^^^"},
 		{"if $pid == \"cat\"", "'$pid' is u32, which is not compared with a string"},
 		{"if file->flags < \"1.2.3.4\"", "'file->flags' is an address, which is compared with == and !="},
+		{"if", "a condition is missing after 'if'"},
 		{"if ", "a condition is missing after 'if'"},
 		{"if(cuont)", "no record has 'cuont'"},
 		{"if\tcuont > 1", "no record has 'cuont'"},

@@ -96,7 +96,7 @@ func (o *Options) check() (file, cond string, err error) {
 // isCondition reports whether an operand is a condition, and not the name of a file.
 func isCondition(word string) bool {
 	rest, ok := strings.CutPrefix(word, "if")
-	return ok && rest != "" && strings.ContainsAny(rest[:1], " \t\n(!$")
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], " \t\n(!$"))
 }
 
 // describe prints where and of what a recording was made.
