@@ -19,6 +19,8 @@ func (p *parser) place() error {
 	switch whole := p.rest(); {
 	case whole == "":
 		return p.errorf(p.at(0), "a function is missing before '%%return'")
+	case strings.Contains(whole, "/") && t.Tracepoint:
+		return p.grouped(p.at(strings.IndexByte(whole, '/')), "/")
 	case strings.Contains(whole, "/"):
 		return p.errorf(p.at(len(whole)), "probes in programs are not supported").
 			WithHint("a place is a function of the kernel, for example vfs_read")
@@ -129,9 +131,14 @@ func (p *parser) checkModule(id spec.Ident) error {
 	case id.Name == "":
 		return p.errorf(p.at(1), "a module is missing before ':'")
 	case p.trace.Tracepoint:
-		return p.errorf(id.At, "a tracepoint is named without its group").WithHint("leave out '%s:'", id.Name)
+		return p.grouped(id.At, ":")
 	}
 	return nil
+}
+
+// grouped returns the error for a tracepoint with its group, which a separator ends.
+func (p *parser) grouped(at spec.Span, separator string) error {
+	return p.errorf(at, "a tracepoint is named without its group").WithHint("leave out '%s'", p.word(at)+separator)
 }
 
 // checkGlob refuses a malformed pattern. Start is its offset.

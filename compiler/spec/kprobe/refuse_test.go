@@ -209,6 +209,11 @@ a tracepoint is named without its group
   t:x sched.sched_switch
       ^^^^^^^^^^^^^^^^^^
   a tracepoint is named without its group`},
+	{`t sched/sched_switch`, `
+a tracepoint is named without its group
+  t sched/sched_switch
+    ^^^^^
+  leave out 'sched/'`},
 	{`f:x 0xffffffff81000000`, `
 f has a name, not an address
   f:x 0xffffffff81000000
