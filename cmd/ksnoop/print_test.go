@@ -75,7 +75,7 @@ func TestPrintRefuses(t *testing.T) {
 		"follow|--show= |f(a)": "ksnoop: --show has no value: ksnoop follow --help explains it\n",
 		"print|-n|2|$pid":      "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
 		"print|-o|xml|$pid":    "ksnoop: --output is \"xml\": it must be text, compact or json\n",
-		"print|--every|x|$p":   "ksnoop: --every is \"x\": it must be a time such as 500ms, 2m or 10 (seconds)\n",
+		"print|--every|x|$p":   "ksnoop: --every is \"x\": it must be a time from 1ns to 2562047h, such as 500ms, 2m or 10 (seconds)\n",
 	} {
 		status, stdout, stderr := onLine(line)
 		require.Equal(t, 2, status, line)

@@ -160,7 +160,7 @@ func ParseTime(option, text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text + unit)
 	if err != nil || d <= 0 {
-		return 0, exit.Usagef("--%s is %q: it must be a time such as 500ms, 2m or 10 (seconds)", option, text)
+		return 0, exit.Usagef("--%s is %q: it must be a time from 1ns to 2562047h, such as 500ms, 2m or 10 (seconds)", option, text)
 	}
 	return d, nil
 }
