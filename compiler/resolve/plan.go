@@ -59,7 +59,9 @@ func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Pla
 			errs = append(errs, &TraceError{t, t.Locate(err)})
 		}
 	}
-	errs = append(errs, checkMixed(traces))
+	if !w.Chain { // a chain has no iterators at all
+		errs = append(errs, checkMixed(traces))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
