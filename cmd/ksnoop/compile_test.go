@@ -92,6 +92,8 @@ func TestCompileErrors(t *testing.T) {
 		{"--attach|kprobe|tp:tick|t:tack tick", "ksnoop: --attach kprobe is for functions, and tp:tick is a tracepoint\n"},
 		{"--attach|kprobe|t tick|tp:tick() => tp:tick() on $tid", "ksnoop: --attach kprobe is for functions, and tp:tick is a tracepoint\n"},
 		{"-s|iter:task|vfs_read", "ksnoop: a chain is made of functions, and task is an iterator\n  iter:task\n       ^^^^\n"},
+		{"-s|vfs_read(count, diff(file))|vfs_open", "ksnoop: 'diff(file)' is of both sides of a call, and in a chain each side is an event of its own\n" +
+			"  vfs_read(count, diff(file))\n                  ^^^^^^^^^^\n  after(file) is of the return alone\n"},
 		{"vfs_raed|vfs_read(cuont)", "ksnoop: there is no function vfs_raed in this kernel\n  vfs_raed\n  ^^^^^^^^\n  did you mean 'vfs_read'?\n" +
 			"ksnoop: vfs_read has no argument 'cuont'\n  vfs_read(cuont)\n           ^^^^^\n  did you mean 'count'?\n"},
 		{"infos", "ksnoop: there is no function infos in this kernel\n  infos\n  ^^^^^\n  if infos was meant as a command: did you mean 'info'?\n"},

@@ -32,7 +32,11 @@ func joinChain(plan *compiler.Plan) error {
 		// when they happen: no event has both.
 		p.Paired = false
 		if i := slices.IndexFunc(p.Entry, func(v *compiler.Value) bool { return v.Hidden }); i >= 0 {
-			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "'diff(%s)' is of both sides of a call, and in a chain each side is an event of its own", p.Entry[i].Name).
+			at := p.Trace.Func.At // if the diff is in the condition
+			if n := slices.IndexFunc(p.Trace.Items, isDiff); n >= 0 {
+				at = p.Trace.Items[n].Span()
+			}
+			return spec.Errorf(p.Trace.Text, at, "'diff(%s)' is of both sides of a call, and in a chain each side is an event of its own", p.Entry[i].Name).
 				WithHint("after(%s) is of the return alone", p.Entry[i].Name)
 		}
 		if last.Measure == compiler.NoMeasure {
@@ -46,6 +50,12 @@ func joinChain(plan *compiler.Plan) error {
 		}
 	}
 	return nil
+}
+
+// isDiff reports whether an item is what differs after a call.
+func isDiff(item *spec.Item) bool {
+	_, ok := item.Value.(*spec.Diff)
+	return ok
 }
 
 // measureLevel reduces a level to what is needed to count the calls of the last
