@@ -19,6 +19,12 @@ func WallOffset() time.Duration {
 	return day - (before+Now())/2
 }
 
+// Asleep returns for how long the machine has slept, and at most some moments more.
+func Asleep() time.Duration {
+	now := Now()
+	return read(unix.CLOCK_BOOTTIME) - now
+}
+
 func read(id int32) time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(id, &t) // these clocks always exist

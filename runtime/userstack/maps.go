@@ -1,9 +1,9 @@
 package userstack
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -18,7 +18,8 @@ type mapping struct {
 	offset     uint64 // in the file
 	device     string
 	inode      uint64
-	name       string // the file, or [vdso]
+	name       string        // the file, or [vdso]
+	since      time.Duration // every snapshot has had it from then on
 }
 
 func (m *mapping) isFile() bool { return strings.HasPrefix(m.name, "/") }
@@ -31,16 +32,8 @@ type snapshot struct {
 
 // at returns the mapping at an address, or nil.
 func (s *snapshot) at(addr uint64) *mapping {
-	i, found := slices.BinarySearchFunc(s.mappings, addr, func(m mapping, addr uint64) int {
-		switch {
-		case m.end <= addr:
-			return -1
-		case m.start > addr:
-			return 1
-		}
-		return 0
-	})
-	if !found {
+	i := sort.Search(len(s.mappings), func(i int) bool { return addr < s.mappings[i].end })
+	if i == len(s.mappings) || addr < s.mappings[i].start {
 		return nil
 	}
 	return &s.mappings[i]
@@ -51,7 +44,8 @@ const mostProcesses = 256
 
 // mapped returns what is mapped in a process. A snapshot is only used for stacks from
 // before it was taken: since then, other files may have been mapped at the same
-// addresses.
+// addresses. What it has may also be newer than the stack, if the snapshot before did
+// not have it: see mapping.since.
 func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	known := s.maps[pid]
 	if known != nil && known.taken >= when {
@@ -59,8 +53,14 @@ func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	}
 	now := &snapshot{taken: clock.Now()}
 	if s.proc != "" {
-		text, _ := os.ReadFile(filepath.Join(s.proc, strconv.Itoa(int(pid)), "maps")) // none of a process that has gone
-		now.mappings = parseMaps(string(text))
+		dir := filepath.Join(s.proc, strconv.Itoa(int(pid)))
+		text, _ := os.ReadFile(dir + "/maps") // none of a process that has gone
+		since := clock.Now()
+		if known == nil {
+			since, known = begun(dir), &snapshot{}
+		}
+		now.mappings = parseMaps(string(text), since)
+		now.follow(known)
 	}
 	if len(s.maps) >= mostProcesses {
 		clear(s.maps)
@@ -69,9 +69,34 @@ func (s *Stacks) mapped(pid uint32, when time.Duration) *snapshot {
 	return now
 }
 
+// follow takes over since when mappings are there that an earlier snapshot has, too.
+func (s *snapshot) follow(earlier *snapshot) {
+	for i := range s.mappings {
+		m := &s.mappings[i]
+		if old := earlier.at(m.start); old != nil {
+			since := m.since
+			if m.since = old.since; *m != *old {
+				m.since = since
+			}
+		}
+	}
+}
+
+// begun returns when the process with a directory in /proc began, to 10ms below: before
+// then, another one had its id. It returns 0 if the process has gone.
+func begun(dir string) time.Duration {
+	stat, _ := os.ReadFile(dir + "/stat")
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	ticks, _ := strconv.Atoi(fields[19])
+	return time.Duration(ticks)*(time.Second/100) - clock.Asleep() // the kernel counts its sleep, too
+}
+
 // parseMaps returns the mappings with code of a /proc/PID/maps, and skips what it
 // does not understand.
-func parseMaps(text string) (mappings []mapping) {
+func parseMaps(text string, since time.Duration) (mappings []mapping) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		var field [5]string // addresses, permissions, offset, device, inode
@@ -90,7 +115,7 @@ func parseMaps(text string) (mappings []mapping) {
 		if !ok || !isRange || err1 != nil || err2 != nil || err3 != nil || err4 != nil || !strings.Contains(field[1], "x") {
 			continue
 		}
-		mappings = append(mappings, mapping{start, end, offset, field[3], inode, strings.TrimLeft(rest, " ")})
+		mappings = append(mappings, mapping{start, end, offset, field[3], inode, strings.TrimLeft(rest, " "), since})
 	}
 	sort.SliceStable(mappings, func(i, j int) bool { return mappings[i].start < mappings[j].start })
 	return mappings

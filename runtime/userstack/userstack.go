@@ -174,7 +174,7 @@ func (s *Stacks) byAddress(pid uint32, addr uint64, when time.Duration, caller b
 	}
 	m := s.mapped(pid, when).at(at)
 	switch {
-	case m == nil || m.name == "":
+	case m == nil || m.name == "" || m.since > when:
 		return Frame{Address: addr}
 	case !m.isFile():
 		return Frame{File: m.name, Offset: addr - m.start}

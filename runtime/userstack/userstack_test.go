@@ -251,6 +251,43 @@ func TestSnapshots(t *testing.T) {
 	require.Equal(t, "", stacks.Frames(7, raw("", 0x1000), later)[0].File)
 }
 
+// TestReplaced verifies that what may have been mapped only after a stack is not used for
+// it, as when the process has executed another program. What was there before stays.
+func TestReplaced(t *testing.T) {
+	const maps = "00401000-00402000 r-xp 00000000 08:01 1 /bin/%s\n00501000-00502000 r-xp 00000000 08:01 2 /lib/x\n"
+	stack := raw("", 0x401010, "", 0x501010)
+	named := func(name string) []Frame { return []Frame{{File: name, Offset: 0x10}, {File: "/lib/x", Offset: 0x10}} }
+	proc := process(t, 7, fmt.Sprintf(maps, "first"))
+	stacks := New(proc)
+	require.Equal(t, named("/bin/first"), stacks.Frames(7, stack, clock.Now()))
+	before := clock.Now()
+	require.Equal(t, named("/bin/first"), stacks.Frames(7, stack, before), "read again")
+	between := clock.Now()
+	addProcess(t, proc, 7, fmt.Sprintf(maps, "second"))
+	unknown := []Frame{{Address: 0x401010}, {File: "/lib/x", Offset: 0x10}}
+	require.Equal(t, unknown, stacks.Frames(7, stack, between))
+	require.Equal(t, unknown, stacks.Frames(7, stack, before), "the older snapshot is forgotten")
+	require.Equal(t, named("/bin/second"), stacks.Frames(7, stack, clock.Now()))
+}
+
+// TestAnotherProcess verifies that a stack does not get the files of a process that began
+// after it, with the same id.
+func TestAnotherProcess(t *testing.T) {
+	for name, want := range map[string]Frame{"old": {File: "/bin/x", Offset: 0x10}, "new": {Address: 0x401010}, "gone": {File: "/bin/x", Offset: 0x10}} {
+		proc := process(t, 7, "00401000-00402000 r-xp 00000000 08:01 1 /bin/x\n")
+		if name != "gone" {
+			start := clock.Now() + clock.Asleep() - time.Minute
+			if name == "new" {
+				start += 2 * time.Minute
+			}
+			stat := fmt.Sprintf("7 (a) S 1) R%s %d 0 0\n", strings.Repeat(" 1", 18), start/(10*time.Millisecond))
+			require.NoError(t, os.WriteFile(proc+"/7/stat", []byte(stat), 0o644))
+		}
+		require.Equal(t, []Frame{want}, New(proc).Frames(7, raw("", 0x401010), clock.Now()), name)
+	}
+	require.WithinRange(t, time.Unix(0, int64(begun("/proc/self"))), time.Unix(0, int64(clock.Now()-time.Hour)), time.Unix(0, int64(clock.Now())))
+}
+
 // TestHostileFiles verifies that something that is not a file is not opened, and that any
 // damage to a file causes no panic.
 func TestHostileFiles(t *testing.T) {
@@ -310,7 +347,7 @@ func FuzzMaps(f *testing.F) {
 	f.Add("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n")
 	f.Add("1-0 x 0 0 0\n\n- - - - -")
 	f.Fuzz(func(t *testing.T, text string) {
-		s := &snapshot{mappings: parseMaps(text)}
+		s := &snapshot{mappings: parseMaps(text, 0)}
 		for i, m := range s.mappings {
 			require.True(t, i == 0 || s.mappings[i-1].start <= m.start)
 			s.at(m.start)
