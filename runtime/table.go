@@ -116,8 +116,10 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 }
 
 // After returns what was counted in t after an earlier reading of the same table. Rows
-// that have not changed are left out. The least and the greatest values since then are
-// not known: they stay those of the whole time.
+// without another call are left out, and become the earlier ones in t, with which the
+// next reading is to be compared: their cells may have a part of a call already. The
+// least and the greatest values since then are not known: they stay those of the whole
+// time.
 func (t *Table) After(earlier *Table) *Table {
 	whole := func(v *Value) []byte { return v.Data }
 	rows := map[string]*Row{}
@@ -128,9 +130,10 @@ func (t *Table) After(earlier *Table) *Table {
 	later.Since = earlier.Time
 	later.Full, later.Faulted = t.Full-earlier.Full, t.Faulted-earlier.Faulted
 	later.Rows = nil
-	for _, row := range t.Rows {
+	for i, row := range t.Rows {
 		before, known := rows[row.id(whole)]
 		if known && before.Calls == row.Calls {
+			t.Rows[i] = *before
 			continue
 		}
 		if known {

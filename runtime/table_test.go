@@ -56,7 +56,16 @@ func TestTableAfter(t *testing.T) {
 	}
 	require.Equal(t, &Table{Since: 5, Time: 9, Aggregates: kinds, Full: 5, Rows: []Row{want, row("c", 2, 4, 2)}}, later)
 	require.Empty(t, now.After(now).Rows)
-	require.Equal(t, uint64(5), now.Rows[0].Calls, "the table itself does not change")
+	require.Equal(t, uint64(5), now.Rows[0].Calls, "the table itself keeps other rows")
+
+	reading := func(calls uint64, sum int64, counts ...uint64) *Table {
+		return &Table{Aggregates: kinds, Rows: []Row{row("a", calls, sum, counts...)}}
+	}
+	begun, done := reading(10, 107, 3, 8), reading(11, 107, 3, 8)
+	require.Empty(t, begun.After(reading(10, 100, 3, 7)).Rows)
+	one := row("a", 1, 7)
+	one.Cells[2].Buckets = []Bucket{{From: NewInt(1), To: NewInt(1), Count: 1}}
+	require.Equal(t, []Row{one}, done.After(begun).Rows, "a call whose cells had been added before")
 }
 
 // TestLookUpEach reads a table as if the kernel did not permit iterators: every

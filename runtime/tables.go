@@ -22,9 +22,9 @@ import (
 
 // Tables returns what has been counted so far of each spec with aggregates. After
 // [Session.Stop] it is exact and does not change any more. Before, the cells of a
-// row may be some calls apart. An iterator of the kernel reads the tables (5.9): if
-// they are read by bpf(2), as where iterators are not permitted, kprobes can miss calls
-// meanwhile, which are counted.
+// row may have some calls more than its Calls. An iterator of the kernel reads the
+// tables (5.9): if they are read by bpf(2), as where iterators are not permitted, kprobes
+// can miss calls meanwhile, which are counted.
 func (s *Session) Tables() ([]*Table, error) {
 	var all []*Table
 	for _, l := range s.unit.Tables {

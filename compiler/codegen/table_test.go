@@ -211,6 +211,27 @@ func TestTableInInterrupts(t *testing.T) {
 	}
 }
 
+// TestTableRead verifies that a reading at any instruction of a call finds all of it or not
+// the call, so that the calls of a row change last.
+func TestTableRead(t *testing.T) {
+	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithoutFuncArg} {
+		for at := 1; at < 400; at++ {
+			r := newTable(t, f, compiler.Options{}, "read((u8)count, sum(count), max(count), hist(count), lhist(count, 0, 9, 3))")
+			r.interruptAt, r.interrupt = at, func() {
+				for _, row := range r.rows(0) {
+					require.Equal(t, "5 calls=1 sum=261 max=261 hist=256..511:1 lhist=9..-1:1", row, "at %d", at)
+				}
+			}
+			r.do(call{args: []uint64{0, 0, 0x105, 0}, result: []uint64{0}})
+			if r.interrupt != nil {
+				require.Greater(t, at, 50)
+				break
+			}
+			require.Len(t, r.rows(0), 1)
+		}
+	}
+}
+
 func TestAggregatesRefused(t *testing.T) {
 	for spec, want := range map[string]string{
 		"read(sum(buf))":                                    "'buf' is a pointer to struct buf, and numbers are counted: name what it points to\n  read(sum(buf))\n           ^^^",
