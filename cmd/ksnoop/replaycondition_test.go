@@ -17,25 +17,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReplayCondition verifies that replay shows the events and rows for which a
-// condition over recorded values holds.
-func TestReplayCondition(t *testing.T) {
-	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, file, file->flags, $cgroup, return)", "vfs_open(file->pos, path:ustring, path)")
+// randomRecording makes a recording of 400 events. which returns the number in the unit of
+// each one.
+func randomRecording(t *testing.T, unit *compiler.Unit, which func(int, *rand.Rand) int) (path string, shown []*runtime.Event) {
 	var file bytes.Buffer
 	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
 	require.NoError(t, err)
 	rnd := rand.New(rand.NewPCG(7, 8))
-	var shown []*runtime.Event
 	for i := range 400 {
-		rec := randomRecord(unit, rnd.IntN(len(unit.Events)), rnd, time.Duration(i+1)*time.Millisecond)
+		rec := randomRecord(unit, which(i, rnd), rnd, time.Duration(i+1)*time.Millisecond)
 		require.NoError(t, w.Record(rec))
 		ev := new(runtime.Event)
 		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
 		shown = append(shown, ev)
 	}
 	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
-	path := filepath.Join(t.TempDir(), "recording")
+	path = filepath.Join(t.TempDir(), "recording")
 	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	return path, shown
+}
+
+// TestReplayCondition verifies that replay shows the events and rows for which a
+// condition over recorded values holds.
+func TestReplayCondition(t *testing.T) {
+	unit := unitOf(t, resolve.Wishes{}, "vfs_read(count, file, file->flags, $cgroup, return)", "vfs_open(file->pos, path:ustring, path)")
+	path, shown := randomRecording(t, unit, func(_ int, rnd *rand.Rand) int { return rnd.IntN(len(unit.Events)) })
 	value := func(ev *runtime.Event, name string) *runtime.Value {
 		i := slices.IndexFunc(ev.Values, func(v runtime.Value) bool { return v.Name == name })
 		if i < 0 || ev.Values[i].Fault == compiler.ValueFault || ev.Values[i].Pointee == nil && ev.Values[i].Fault != compiler.NoFault {
@@ -218,21 +224,7 @@ func TestReplayConditionOfTables(t *testing.T) {
 // that it fits: of those of its format, and of both points of a span.
 func TestReplayConditionSeveral(t *testing.T) {
 	unit := unitOf(t, resolve.Wishes{}, "vfs_open(path:x, path:ustring)", "vfs_open(file) => vfs_read(file) on $tid")
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, unit, recording.Origin{Version: "1", Arch: "amd64", Clock: began}, nil)
-	require.NoError(t, err)
-	rnd := rand.New(rand.NewPCG(11, 12))
-	var shown []*runtime.Event
-	for i := range 400 {
-		rec := randomRecord(unit, i%2*(len(unit.Events)-1), rnd, time.Duration(i+1)*time.Millisecond)
-		require.NoError(t, w.Record(rec))
-		ev := new(runtime.Event)
-		require.NoError(t, ev.Decode(unit, bytes.Clone(rec)))
-		shown = append(shown, ev)
-	}
-	require.NoError(t, w.End(runtime.SessionCounts{Events: make([]runtime.Counts, len(unit.Events))}))
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	path, shown := randomRecording(t, unit, func(i int, _ *rand.Rand) int { return i % 2 * (len(unit.Events) - 1) })
 	is := func(v *runtime.Value, name, format string) bool {
 		return v.Name == name && v.Format == format && v.Fault == compiler.NoFault
 	}

@@ -1,6 +1,8 @@
 package kprobe
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -56,15 +58,19 @@ func (p *parser) maxActive() error {
 	if number.Name == "" {
 		return nil
 	}
+	if number.Name == "0" && (p.has("x") || p.has("X")) {
+		rest := p.run(spec.IsWord)
+		number.Name, number.At.End = number.Name+rest.Name, rest.At.End
+	}
 	if p.trace.Line.Kind != spec.Kretprobe {
 		return p.errorf(number.At, "only r has a number of calls at once: r%s", number.Name)
 	}
-	n, err := spec.ParseUint(strings.TrimLeft(number.Name, "0"))
-	if strings.Trim(number.Name, "0") == "" {
-		n, err = 0, nil
-	}
-	if err != nil || n > mostActive {
+	n, err := spec.ParseUint(number.Name)
+	switch {
+	case err == nil && n > mostActive, errors.Is(err, strconv.ErrRange):
 		return p.errorf(number.At, "%s calls at once are more than the limit (%d)", number.Name, mostActive)
+	case err != nil, n == 0: // the kernel refuses 0, too
+		return p.errorf(number.At, "%s is not a number of calls at once: from 1 to %d, as in r8", number.Name, mostActive)
 	}
 	p.trace.Line.MaxActive = int(n)
 	return nil

@@ -29,8 +29,13 @@ func Is(text string) bool {
 	if named {
 		letters += "e"
 	}
-	return head != "" && strings.Contains(letters, head[:1]) &&
-		strings.Trim(head[1:], digits) == "" && (named || len(words) > 1)
+	return head != "" && strings.Contains(letters, head[:1]) && isNumber(head[1:]) && (named || len(words) > 1)
+}
+
+// isNumber reports whether text is made of digits, perhaps hexadecimal ones after 0x, or empty.
+func isNumber(text string) bool {
+	hexadecimal, ok := strings.CutPrefix(strings.ToLower(text), "0x")
+	return strings.Trim(text, digits) == "" || ok && strings.Trim(hexadecimal, digits+"abcdef") == ""
 }
 
 // ParseAny parses a spec or a kprobe_events line. Its error is always a

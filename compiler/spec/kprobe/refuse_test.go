@@ -93,6 +93,22 @@ only r has a number of calls at once: r8
 99999999999999999999 calls at once are more than the limit (4096)
   r99999999999999999999 vfs_read
    ^^^^^^^^^^^^^^^^^^^^`},
+	{`r0 vfs_read`, `
+0 is not a number of calls at once: from 1 to 4096, as in r8
+  r0 vfs_read
+   ^`},
+	{`r08 vfs_read`, `
+08 is not a number of calls at once: from 1 to 4096, as in r8
+  r08 vfs_read
+   ^^`},
+	{`r0x vfs_read`, `
+0x is not a number of calls at once: from 1 to 4096, as in r8
+  r0x vfs_read
+   ^^`},
+	{`r0x1001 vfs_read`, `
+0x1001 calls at once are more than the limit (4096)
+  r0x1001 vfs_read
+   ^^^^^^`},
 	{`p:1x vfs_read`, `
 '1x' is not a name for an event
   p:1x vfs_read
