@@ -47,6 +47,8 @@ func newApp(e *environment) *cli.App {
 		ErrWriter:      e.Err,
 		OnUsageError:   e.misused,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints it
+
+		DisableSliceFlagSeparator: true, // a comma is a part of a value
 		Action: func(c *cli.Context) error {
 			cli.ShowVersion(c)
 			return nil
@@ -58,7 +60,7 @@ func newApp(e *environment) *cli.App {
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = e.misused
-		c.HideHelp = true
+		c.HideHelp, c.HideHelpCommand = true, true
 	}
 	app.Setup()
 	return app

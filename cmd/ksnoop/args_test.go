@@ -337,6 +337,25 @@ func TestRepeated(t *testing.T) {
 	require.Equal(t, "2", c.String("pid"), "the last is valid")
 }
 
+// TestLibrarySettings verifies what package cli is told, for flags of its own that a
+// command may get: no value is split at commas, and no command has a second help.
+func TestLibrarySettings(t *testing.T) {
+	app := newApp(&environment{Streams: term.Streams{Out: io.Discard, Err: io.Discard}})
+	c := app.Command("doctor")
+	c.Flags = append(c.Flags, &cli.StringSliceFlag{Name: "names"})
+	var got []string
+	c.Action = func(c *cli.Context) error {
+		got = c.StringSlice("names")
+		return nil
+	}
+	require.NoError(t, app.Run([]string{"ksnoop", "doctor", "--names", "a,b"}))
+	require.Equal(t, []string{"a,b"}, got)
+	for _, c := range app.Commands {
+		require.True(t, c.HideHelp && c.HideHelpCommand, c.Name)
+		require.Nil(t, c.Command("help"), c.Name)
+	}
+}
+
 // TestCannotRun verifies that a command that cannot run is reported before the
 // kernel is asked for anything.
 func TestCannotRun(t *testing.T) {
