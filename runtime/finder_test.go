@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,10 @@ func TestFinder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	n, other := 0, 0
 	for s := range table.All() {
-		if s.Absolute() || !s.Text() || r.IntN(20) != 0 {
+		// Programs come and go meanwhile, and of ftrace's and kprobes' own pages the kernel
+		// says nothing: they are in the table alone.
+		lasts := s.Module != "bpf" && !strings.HasPrefix(s.Module, "__builtin__")
+		if s.Absolute() || !s.Text() || !lasts || r.IntN(20) != 0 {
 			continue
 		}
 		addr := s.Addr + uint64(r.IntN(20))

@@ -3,6 +3,7 @@ package runtime
 import (
 	"bytes"
 	"os"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -41,11 +42,13 @@ func readOnce(t *testing.T, cpu int, texts ...string) [][]Value {
 
 // TestReadOnce reads values of the running kernel, on which nothing is traced.
 func TestReadOnce(t *testing.T) {
+	goruntime.LockOSThread() // threads may have names of their own
+	defer goruntime.UnlockOSThread()
 	u, err := uname()
 	require.NoError(t, err)
 	all := readOnce(t, 0, "$task->comm, $task->tgid, $pid, $task->real_parent->tgid, $ppid", "$task->nsproxy->uts_ns->name.release",
 		"*(u64 *)0x10, *(u64 *)0xffffffff00000008, (char *)0x1000, $task->comm[0..2], $cpu")
-	comm, err := os.ReadFile("/proc/self/comm")
+	comm, err := os.ReadFile("/proc/thread-self/comm")
 	require.NoError(t, err)
 	self, err := Self()
 	require.NoError(t, err)
