@@ -22,14 +22,14 @@ func signExtend(v uint64, width uint) uint64 {
 func load(b []byte, bigEndian bool) uint64 {
 	if !bigEndian { // the common sizes, without the loop
 		switch len(b) {
+		case 8:
+			return binary.LittleEndian.Uint64(b)
+		case 4:
+			return uint64(binary.LittleEndian.Uint32(b))
 		case 1:
 			return uint64(b[0])
 		case 2:
 			return uint64(binary.LittleEndian.Uint16(b))
-		case 4:
-			return uint64(binary.LittleEndian.Uint32(b))
-		case 8:
-			return binary.LittleEndian.Uint64(b)
 		}
 	}
 	var v uint64
@@ -58,8 +58,8 @@ func (p *printer) bits(o *op, at int) (hi, lo uint64) {
 	return 0, v >> shift & ones(uint(o.width))
 }
 
-// wideBits reads a bitfield that spans more than 8 bytes, bit by bit. No kernel
-// type has one.
+// wideBits reads a bitfield of up to 128 bits, bit by bit. No kernel type has one that
+// spans more than 8 bytes.
 func wideBits(b []byte, shift, width uint, bigEndian bool) (hi, lo uint64) {
 	for i := range width {
 		pos := shift + width - 1 - i

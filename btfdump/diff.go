@@ -26,9 +26,6 @@ type Change struct {
 // may describe more of them than there are bytes.
 const mostChanges = 1 << 16
 
-// deepestChange bounds the nesting of structures and arrays, for broken BTF.
-const deepestChange = 64
-
 // Changes returns the parts of a value of type t that differ. Of a union, all
 // members are compared, as nothing says which of them is meant. Bytes that one of
 // the states lacks are not compared: an array of characters ends there, too.
@@ -57,7 +54,7 @@ func (d *differ) same(at, size int) bool {
 func (d *differ) value(t btf.Type, name string, named, at, depth int) {
 	size, err := btf.Sizeof(t)
 	d.budget--
-	if err != nil || d.budget < 0 || depth > deepestChange || d.same(at, size) {
+	if err != nil || d.budget < 0 || depth > maxNested || d.same(at, size) {
 		return
 	}
 	switch u := btf.UnderlyingType(t).(type) {
@@ -133,7 +130,8 @@ func (d *differ) bitfield(m btf.Member, name string, bit int) {
 	if err != nil || m.Name == "" || bit < 0 || size > 8 || width > 8*size || (bit+width+7)/8 > len(d.before) {
 		return
 	}
-	before, after := bitsAt(d.before, bit, width), bitsAt(d.after, bit, width)
+	_, before := wideBits(d.before, uint(bit), uint(width), false)
+	_, after := wideBits(d.after, uint(bit), uint(width), false)
 	if before == after {
 		return
 	}
@@ -153,15 +151,6 @@ func isSigned(t btf.Type) bool {
 		return t.Signed
 	}
 	return false
-}
-
-// bitsAt returns width bits, up to 64, of little-endian data.
-func bitsAt(data []byte, bit, width int) (n uint64) {
-	for i := range width {
-		at := bit + i
-		n |= uint64(data[at/8]>>(at%8)&1) << i
-	}
-	return n
 }
 
 // bytesOf returns the type of an array of bytes.

@@ -36,7 +36,7 @@ func (o *op) isNumber() bool { return (o.kind == kindInt || o.kind == kindPointe
 // members are numbers, and a structure takes half the time that it would with
 // [printer.item].
 func (p *printer) numberLine(o *op, at int, before string) {
-	v := loadLittle(p.data[at : at+int(o.size)])
+	v := load(p.data[at:at+int(o.size)], false)
 	width := 8 * uint(o.size)
 	if o.width != 0 {
 		width = uint(o.width)
@@ -98,21 +98,6 @@ func (p *printer) structureLine(o *op, at, depth int, before string) {
 		return
 	}
 	p.dst = p.endLine(p.dst)
-}
-
-// loadLittle reads a little-endian number of up to 8 bytes.
-func loadLittle(b []byte) uint64 {
-	switch len(b) {
-	case 8:
-		return binary.LittleEndian.Uint64(b)
-	case 4:
-		return uint64(binary.LittleEndian.Uint32(b))
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(binary.LittleEndian.Uint16(b))
-	}
-	return load(b, false)
 }
 
 // appendHex appends a number as 0x and its digits.
