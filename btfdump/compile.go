@@ -155,11 +155,6 @@ func (c *compiler) enter() error {
 
 func (c *compiler) leave() { c.nested-- }
 
-// memberError adds the name of a member to the path in an error.
-func memberError(name string, err error) error {
-	return fmt.Errorf("member %q: %w", name, err)
-}
-
 // array compiles an array. An array without elements at the very end of the value
 // is flexible.
 func (c *compiler) array(a *btf.Array, tail bool) (op, error) {

@@ -35,7 +35,7 @@ func (c *compiler) members(t btf.Type, members []btf.Member, size uint32, tail b
 		last := i == len(members)-1
 		o, err := c.member(m, size, tail && (union || last))
 		if err != nil {
-			return span{}, memberError(m.Name, err)
+			return span{}, fmt.Errorf("member %q: %w", m.Name, err)
 		}
 		s.tail = s.tail || o.tail
 		c.ops[int(s.first)+i] = o

@@ -181,11 +181,11 @@ func (d *declarer) params(p *btf.FuncProto, none string) string {
 
 // isVoid reports whether p is void, which means `...` in BTF.
 func isVoid(p btf.FuncParam) bool {
-	if p.Type == nil {
+	switch p.Type.(type) {
+	case nil, *btf.Void:
 		return true
 	}
-	_, ok := p.Type.(*btf.Void)
-	return ok
+	return false
 }
 
 // base returns the name of a type that is not a pointer, array or function.

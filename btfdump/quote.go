@@ -65,10 +65,7 @@ func appendOctal(dst, s []byte) []byte {
 // are text. NULs at the beginning are skipped, since abstract socket names begin
 // with one. The last character may be incomplete, since names are often cut.
 func isText(b []byte) bool {
-	for len(b) > 0 && b[0] == 0 {
-		b = b[1:]
-	}
-	for len(b) > 0 && b[0] != 0 {
+	for b = bytes.TrimLeft(b, "\x00"); len(b) > 0 && b[0] != 0; {
 		r, n := utf8.DecodeRune(b)
 		if !printable(r, n) && !named(b[0]) {
 			return !utf8.FullRune(b)
@@ -78,12 +75,7 @@ func isText(b []byte) bool {
 	return true
 }
 
-func trimZeros(b []byte) []byte {
-	for len(b) > 0 && b[len(b)-1] == 0 {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+func trimZeros(b []byte) []byte { return bytes.TrimRight(b, "\x00") }
 
 // Plain returns a name with question marks in place of the characters that are unsafe on
 // a terminal, and of bytes that are not UTF-8. BTF that a kernel has accepted has none,

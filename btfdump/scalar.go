@@ -4,16 +4,7 @@ import "strconv"
 
 const hexDigits = "0123456789abcdef"
 
-// scalarOrCut prints a scalar, or marks the end of the data if any of its bytes
-// is missing.
-func (p *printer) scalarOrCut(o *op, at int) {
-	if p.missing(o, at) {
-		p.mark()
-		return
-	}
-	p.scalar(o, at)
-}
-
+// scalar prints a scalar. The data must have all its bytes.
 func (p *printer) scalar(o *op, at int) {
 	switch {
 	case o.kind == kindEnum:

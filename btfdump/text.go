@@ -63,7 +63,11 @@ func (p *printer) value(o *op, at, depth int, inArray bool) bool {
 		p.bools(o, at)
 	case kindNothing:
 	default:
-		p.scalarOrCut(o, at)
+		if p.missing(o, at) {
+			p.mark()
+		} else {
+			p.scalar(o, at)
+		}
 	}
 	return true
 }

@@ -13,10 +13,6 @@ type cutter struct {
 	out      []byte
 }
 
-func newCutter(w *wire, levels []level) *cutter {
-	return &cutter{wire: w, levels: levels, ids: []uint32{0}, newIDs: map[uint32]uint32{0: 0}, newNames: map[uint32]uint32{0: 0}, names: []byte{0}}
-}
-
 func (c *cutter) cut() []byte {
 	for id, l := range c.levels {
 		if l != absent {

@@ -63,7 +63,7 @@ func Take(raw []byte, want Want) (*Part, error) {
 	if err := wk.from(roots); err != nil {
 		return nil, err
 	}
-	c := newCutter(w, wk.levels)
+	c := &cutter{wire: w, levels: wk.levels, ids: []uint32{0}, newIDs: map[uint32]uint32{0: 0}, newNames: map[uint32]uint32{0: 0}, names: []byte{0}}
 	types, err := btf.LoadSplitSpecFromReader(bytes.NewReader(c.cut()), nil)
 	if err != nil {
 		return nil, lineError{err}
