@@ -97,11 +97,11 @@ func (m *Measured) addSamples(r io.Reader) error {
 		}
 		m.Negative.Merge(&histogram)
 	}
-	m.Sum = m.Sum.Add(m.number(s.High).shifted()).Add(NewUint(s.Low))
+	m.Sum = m.Sum.Add(number(s.High, m.Probe.Signed()).shifted()).Add(NewUint(s.Low))
 	m.Faulted += s.Faulted
 	for _, e := range s.Extremes {
 		if e.Most != 0 || e.NotLeast != 0 { // one of them is nonzero once there is a value
-			least, most := m.extreme(^e.NotLeast), m.extreme(e.Most)
+			least, most := extreme(^e.NotLeast, m.Probe.Signed()), extreme(e.Most, m.Probe.Signed())
 			m.widen(&least, &most)
 		}
 	}
@@ -117,20 +117,20 @@ func (m *Measured) addChanges(r io.Reader) error {
 	return err
 }
 
-// number returns v, extended by its sign.
-func (m *Measured) number(v uint64) Int {
-	if m.Probe.Signed() {
+// number returns v, extended by its sign if it is signed.
+func number(v uint64, signed bool) Int {
+	if signed {
 		return NewInt(int64(v))
 	}
 	return NewUint(v)
 }
 
 // extreme returns a value that is stored as in [compiler.Extremes].
-func (m *Measured) extreme(v uint64) Int {
-	if m.Probe.Signed() {
+func extreme(v uint64, signed bool) Int {
+	if signed {
 		v ^= 1 << 63
 	}
-	return m.number(v)
+	return number(v, signed)
 }
 
 func readNative(r io.Reader, parts ...any) error {

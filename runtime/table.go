@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,10 +103,7 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 			}
 		default:
 			counts := map[Int]uint64{}
-			for _, b := range x.Buckets {
-				counts[b.From] += b.Count
-			}
-			for _, b := range y.Buckets {
+			for _, b := range slices.Concat(x.Buckets, y.Buckets) {
 				counts[b.From] += b.Count
 			}
 			x.Buckets = bucketsOf(a, func(_ int, from Int) uint64 { return counts[from] })
@@ -236,13 +234,10 @@ func (n Int) Float64() float64 {
 
 // abs returns the absolute value of n, and whether n is negative.
 func (n Int) abs() (high, low uint64, negative bool) {
-	high, low, negative = uint64(n.high), n.low, n.high < 0
-	if negative {
-		var borrow uint64
-		low, borrow = bits.Sub64(0, low, 0)
-		high, _ = bits.Sub64(0, high, borrow)
+	if negative = n.high < 0; negative {
+		n = Int{}.Sub(n)
 	}
-	return high, low, negative
+	return uint64(n.high), n.low, negative
 }
 
 // String returns n in decimal.

@@ -217,25 +217,17 @@ func newCell(a *compiler.Aggregate, l *compiler.TableLayout, calls uint64, b []b
 	case compiler.Count:
 		c.Number = NewUint(calls)
 	case compiler.Sum, compiler.Avg:
-		c.Number = numberOf(a, order.Uint64(b[8:])).shifted().Add(NewUint(order.Uint64(b)))
+		c.Number = number(order.Uint64(b[8:]), a.Signed()).shifted().Add(NewUint(order.Uint64(b)))
 	case compiler.Min, compiler.Max:
-		c.Number = numberOf(a, extremeOf(a, l, b))
+		c.Number = extreme(extremeOf(a, l, b), a.Signed())
 	default:
 		c.Buckets = bucketsOf(a, func(i int, _ Int) uint64 { return order.Uint64(b[8*i:]) })
 	}
 	return c
 }
 
-// numberOf returns v, signed if the aggregate's values are.
-func numberOf(a *compiler.Aggregate, v uint64) Int {
-	if a.Signed() {
-		return NewInt(int64(v))
-	}
-	return NewUint(v)
-}
-
-// extremeOf returns the least or the greatest value: the extremes of all CPUs, or
-// the one that they share, are stored as in [compiler.Extremes].
+// extremeOf returns the least or the greatest value, stored as in [compiler.Extremes]: that
+// of all CPUs, or the one that they share.
 func extremeOf(a *compiler.Aggregate, l *compiler.TableLayout, b []byte) (v uint64) {
 	order := binary.NativeEndian
 	if l.Slots == 0 {
@@ -251,9 +243,6 @@ func extremeOf(a *compiler.Aggregate, l *compiler.TableLayout, b []byte) (v uint
 	if a.Kind == compiler.Min {
 		v = ^v
 	}
-	if a.Signed() {
-		v ^= 1 << 63
-	}
 	return v
 }
 
@@ -266,8 +255,8 @@ func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Buck
 			continue // no value from 0 on has 64 bits
 		}
 		low, high := a.Edges(i)
-		from := numberOf(a, low)
-		all = append(all, Bucket{from, numberOf(a, high), count(i, from)})
+		from := number(low, a.Signed())
+		all = append(all, Bucket{from, number(high, a.Signed()), count(i, from)})
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].From.Cmp(all[j].From) < 0 })
 	counted := func(b Bucket) bool { return b.Count > 0 }
