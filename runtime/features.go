@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -246,8 +247,7 @@ func perfRefusal(paranoid string, p Privileges) string {
 // modulesRefusal returns why this user cannot attach trampolines to modules,
 // whose types must be asked for by number, or "" if the user can.
 func modulesRefusal() string {
-	const vmlinux = 1 // the first types to be loaded
-	types, err := btf.NewHandleFromID(vmlinux)
+	types, err := btf.NewHandleFromID(vmlinuxTypes)
 	if err == nil {
 		types.Close()
 	}
@@ -352,32 +352,27 @@ const pseudoVariable = asm.Register(3)
 // or nil if the kernel does not tell. A program asks for them once: for each program
 // with a variable the verifier searches all types, which takes 1.5 million instructions.
 func perCPUAddresses(variable btf.TypeID, offset uint64, cpus int) (all []uint64) {
-	room, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
-	if err != nil {
-		return nil
-	}
-	defer room.Close()
 	load := asm.LoadImm(asm.R1, int64(variable), asm.DWord)
 	load.Src = pseudoVariable
-	prog, err := loadProgram(&ebpf.ProgramSpec{
-		Name: "per_cpu", Type: ebpf.RawTracepoint, License: "Dual MIT/GPL",
-		Instructions: asm.Instructions{
+	a := newAsker("per_cpu", 8, func(answer *ebpf.Map) asm.Instructions {
+		return asm.Instructions{
 			asm.LoadMem(asm.R2, asm.R1, 0, asm.DWord), // the CPU
 			load,
 			asm.FnPerCpuPtr.Call(),
-			asm.LoadMapValue(asm.R1, room.FD(), 0),
+			asm.LoadMapValue(asm.R1, answer.FD(), 0),
 			asm.StoreMem(asm.R1, 0, asm.R0, asm.DWord),
 			asm.Mov.Imm(asm.R0, 0),
 			asm.Return(),
-		},
-	}, 0, nil)
-	if err != nil {
+		}
+	})
+	if a == nil {
 		return nil
 	}
-	defer prog.Close()
+	defer a.close()
 	for cpu := range cpus {
-		var addr uint64
-		if _, err := testRun(prog.FD(), uint64(cpu)); err != nil || room.Lookup(uint32(0), &addr) != nil || addr == 0 {
+		_, err := a.run(uint64(cpu))
+		addr := binary.NativeEndian.Uint64(a.answer)
+		if err != nil || addr == 0 {
 			return nil
 		}
 		all = append(all, addr+offset)
