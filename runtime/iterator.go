@@ -46,9 +46,6 @@ func attachIterator(prog *ebpf.Program, fn *compiler.Function) (link.Link, error
 	return link.NewFromFD(int(fd))
 }
 
-// iterates reports whether the events of the session are the rows of iterators.
-func (s *Session) iterates() bool { return s.unit.Iterates() }
-
 // rowReader reads the rows of iterators, one after the other.
 type rowReader struct {
 	done int // iterators that have been opened

@@ -280,7 +280,7 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 		}
 		return &LoadError{deniedError("the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: its lockdown or a security module must allow it")}
 	case errors.Is(err, unix.ENOMEM):
-		return noMemory(c, err)
+		return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
 	}
 	return &LoadError{err}
 }
@@ -313,7 +313,7 @@ func (s *Session) loadAccepted(c *ebpf.CollectionSpec, err error) error {
 	}
 	s.refused = s.refusedProbes(refusals)
 	needed := len(s.refused) < len(refusals) // a companion belongs to no probe, and cannot be left out
-	if needed || len(s.accepted()) == 0 {
+	if needed || len(slices.DeleteFunc(s.unit.Probes(), s.Without)) == 0 {
 		coll.Close()
 		return err
 	}
@@ -348,11 +348,4 @@ func (s *Session) refusedProbes(refusals map[string]error) (all []*VerifierError
 	index := func(e *VerifierError) int { return slices.Index(s.unit.Probes(), e.Probes[0]) }
 	sort.SliceStable(all, func(i, j int) bool { return index(all[i]) < index(all[j]) })
 	return all
-}
-
-// accepted returns the probes that have no refused program.
-func (s *Session) accepted() []*compiler.Probe {
-	return slices.DeleteFunc(s.unit.Probes(), func(p *compiler.Probe) bool {
-		return slices.ContainsFunc(s.refused, func(e *VerifierError) bool { return slices.Contains(e.Probes, p) })
-	})
 }

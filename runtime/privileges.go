@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -110,8 +111,7 @@ var errLockdown = errors.New("the kernel is locked down (" + lockdownFile + " is
 // read none by a helper could still be loaded, but the administrator's intention
 // is clear.
 func locked(readFile func(string) ([]byte, error)) bool {
-	text, err := readFile(lockdownFile)
-	return err == nil && strings.Contains(string(text), "[confidentiality]")
+	return lockdown(readFile) == "confidentiality"
 }
 
 // noProbeRead matches the verifier's message on a locked-down kernel, which
@@ -123,12 +123,7 @@ var noProbeRead = regexp.MustCompile(`(unknown func|cannot use helper) bpf_probe
 // refusedByLockdown reports whether the verifier's log shows lockdown. It is for
 // systems without lockdownFile.
 func refusedByLockdown(log []string) bool {
-	for _, line := range log {
-		if noProbeRead.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(log, noProbeRead.MatchString)
 }
 
 // countsLocked reports whether maps and programs count against the user's limit of
@@ -200,11 +195,6 @@ func memlockNote(asked, got uint32, limit uint64) string {
 }
 
 const memlockCure = "before Linux 5.11 it counts maps: raise it (ulimit -l unlimited), or give ksnoop CAP_SYS_RESOURCE"
-
-// noMemory returns an error with the cure if a collection takes too much memory.
-func noMemory(c *ebpf.CollectionSpec, err error) error {
-	return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
-}
 
 // refusedMap returns the name of the map that an error of package ebpf is about,
 // which only its text tells.

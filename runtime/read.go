@@ -68,7 +68,7 @@ func (s *Session) Discard() error {
 
 // nextRecord waits for the next record.
 func (s *Session) nextRecord() error {
-	if s.iterates() {
+	if s.unit.Iterates() {
 		return s.nextRow()
 	}
 	for {
@@ -138,7 +138,7 @@ func (s *Session) awake() bool {
 func (s *Session) Idle() bool {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if s.iterates() {
+	if s.unit.Iterates() {
 		return s.closing.Load() || s.rows.idle()
 	}
 	return s.closing.Load() || s.ring.skip() == 0
@@ -233,10 +233,5 @@ func (s *Session) ReadOnce(p *compiler.Probe, cpu int, ev *Event) error {
 // Without reports whether the verifier has refused the program of a probe, so that the
 // session is without it.
 func (s *Session) Without(p *compiler.Probe) bool {
-	for _, refused := range s.refused {
-		if slices.Contains(refused.Probes, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.refused, func(e *VerifierError) bool { return slices.Contains(e.Probes, p) })
 }

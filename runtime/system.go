@@ -177,15 +177,11 @@ func NewSurvey() (*Survey, error) {
 		LockedMemory: lockable(v),
 		Modules:      modulesRefusal(),
 		Ring:         tryRing(),
-		Debugfs:      tryOpen("/sys/kernel/debug/kprobes/enabled"),
+		Tracefs:      tryOpen(openTracefs, "kprobe_events"),
+		Debugfs:      tryOpen(os.Open, "/sys/kernel/debug/kprobes/enabled"),
+		Addresses:    tryAddresses(),
+		ModuleTypes:  len(LoadedModules()),
 	}
-	if f, err := openTracefs("kprobe_events"); err == nil {
-		f.Close()
-	} else {
-		s.Tracefs = err
-	}
-	s.Addresses = tryAddresses()
-	s.ModuleTypes = len(LoadedModules())
 	for _, file := range settings {
 		b, err := os.ReadFile(file.file)
 		s.Settings = append(s.Settings, Setting{file.name, strings.TrimSpace(string(b)), err})
@@ -213,18 +209,18 @@ func tryAddresses() error {
 	return table.NeedAddresses()
 }
 
-func tryOpen(name string) error {
-	f, err := os.Open(name)
+func tryOpen(open func(name string) (*os.File, error), name string) error {
+	f, err := open(name)
 	if err == nil {
 		f.Close()
 	}
 	return err
 }
 
-// lockdown returns the word in brackets of a line like "none [integrity]
-// confidentiality".
+// lockdown returns the word in brackets of lockdownFile, whose line is like "none [integrity]
+// confidentiality", or "" if there is no such file.
 func lockdown(readFile func(string) ([]byte, error)) string {
-	b, err := readFile("/sys/kernel/security/lockdown")
+	b, err := readFile(lockdownFile)
 	if err != nil {
 		return ""
 	}
