@@ -71,7 +71,9 @@ func (s *Session) attachAll() (int, error) {
 			if s.stopped.Load() {
 				return 0, ErrStopped
 			}
-			a.locked(one)
+			a.mu.Lock()
+			a.add(one)
+			a.mu.Unlock()
 			done += len(one.Places)
 		}
 	}
@@ -91,14 +93,7 @@ type attacher struct {
 	hooks  func() *hookList // see Kernel.readHooks
 }
 
-// locked adds an attachment while holding the session's lock.
-func (a *attacher) locked(at compiler.Attachment) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.add(at)
-}
-
-// add attaches at to as many of its places as possible. It takes the probes that fail
+// add attaches at to as many of its places as possible, with the session's lock held. It takes the probes that fail
 // here out of the attachments that are in place already: those are of the return sides,
 // which must be attached first.
 func (a *attacher) add(at compiler.Attachment) {

@@ -195,10 +195,8 @@ func decodeValue(v *compiler.Value, s compiler.Slot, fault compiler.Fault, rec [
 }
 
 func untilNUL(b []byte) []byte {
-	if before, _, ok := bytes.Cut(b, []byte{0}); ok {
-		return before
-	}
-	return b
+	before, _, _ := bytes.Cut(b, []byte{0})
+	return before
 }
 
 // Elements returns the elements of an array that has an Elem, each with bytes of

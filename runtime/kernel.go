@@ -180,7 +180,11 @@ func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 // may then find why a trace does not fit. Its errors are those of [OpenKernel] and
 // [Kernel.TargetFor].
 func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bool) (*Kernel, error) {
-	part := openPartFor(traces, types)
+	var part *Kernel
+	if needs, ok := resolve.FewNeeds(traces); ok {
+		needs.Types = append(needs.Types, types...)
+		part, _ = OpenPart(needs) // nil with an error: then all types are read
+	}
 	if part != nil {
 		if target, err := part.TargetFor(traces); err == nil && fit(target) {
 			return part, nil
@@ -200,21 +204,6 @@ func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bo
 	}
 	fit(target)
 	return k, nil
-}
-
-// openPartFor reads only the types that traces need, and those with the given names.
-// It returns nil if that is not known before they are bound.
-func openPartFor(traces []*spec.Trace, types []string) *Kernel {
-	needs, ok := resolve.FewNeeds(traces)
-	if !ok {
-		return nil
-	}
-	needs.Types = append(needs.Types, types...)
-	k, err := OpenPart(needs)
-	if err != nil {
-		return nil
-	}
-	return k
 }
 
 // TargetFor describes the running kernel, with the symbols that traces need. Its errors

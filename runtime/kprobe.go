@@ -213,12 +213,6 @@ func parseHooks(r io.Reader, visit func(function, module []byte)) error {
 // process id, a number and 16 random digits follow.
 const groupPrefix = "ksnoop"
 
-// newGroup returns a name for the group of one more event.
-func (s *Session) newGroup() string {
-	s.groups++
-	return fmt.Sprintf("%s_%d_%d", groupPrefix, os.Getpid(), s.groups)
-}
-
 // removeStale removes the events that a killed ksnoop has left in tracefs, each
 // with its return instances. The kernel does not remove events that are in use by
 // a live ksnoop in another PID namespace.

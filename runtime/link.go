@@ -115,7 +115,8 @@ func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler
 // possible only through tracefs; without it, the kernel's default is used.
 func (s *Session) attachReturn(prog *ebpf.Program, done *attached) (err error) {
 	if done.ReturnInstances > 0 {
-		done.group = s.newGroup()
+		s.groups++
+		done.group = fmt.Sprintf("%s_%d_%d", groupPrefix, os.Getpid(), s.groups)
 		done.link, err = s.attachProbe(link.Kretprobe, prog, done.Attachment, &link.KprobeOptions{
 			RetprobeMaxActive: done.ReturnInstances, TraceFSPrefix: done.group,
 		})
@@ -306,7 +307,7 @@ func (k *Kernel) takesKprobe(e *AttachError) bool {
 // reload replaces everything in the kernel by a unit of the same probes. Nothing of
 // the session has been read yet.
 func (s *Session) reload(unit *compiler.Unit) error {
-	if err := s.free(); err != nil {
+	if err := s.Close(); err != nil {
 		return err
 	}
 	next, err := Load(unit, s.kernel)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -74,13 +75,7 @@ func family(tasks []Task, root uint32, known map[uint32]bool) []Task {
 	for i := 0; i < len(found); i++ { // found grows in the loop
 		found = append(found, children[found[i].PID]...)
 	}
-	var unknown []Task
-	for _, t := range found {
-		if !known[t.PID] {
-			unknown = append(unknown, t)
-		}
-	}
-	return unknown
+	return slices.DeleteFunc(found, func(t Task) bool { return known[t.PID] })
 }
 
 // Task is a thread of the system, with the kernel's own ids: those of the initial

@@ -178,9 +178,7 @@ func (s *Session) loadWithin(limit uint64) (err error) {
 }
 
 // Close detaches as [Session.Detach] does, and frees everything.
-func (s *Session) Close() error { return s.free() }
-
-func (s *Session) free() error {
+func (s *Session) Close() error {
 	errs := []error{s.Detach()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
