@@ -14,11 +14,7 @@ import (
 // are described in docs/follow.md.
 type (
 	followRunLine struct {
-		Type    string             `json:"type"`
-		Version int                `json:"version"`
-		Ksnoop  btfdump.JSONString `json:"ksnoop"`
-		Kernel  btfdump.JSONString `json:"kernel"`
-		jsonSystem
+		jsonRun
 		Object    btfdump.JSONString `json:"object"`
 		Functions int                `json:"functions"`
 		Show      []jsonItemLine     `json:"show"`
@@ -64,10 +60,7 @@ func newFollowJSON(o Options, unit *compiler.Unit) *followJSON {
 		functions[ev.Probe.Func] = true
 	}
 	start := unit.Events[0]
-	head := followRunLine{
-		Type: "run", Version: jsonVersion, Ksnoop: btfdump.JSONString(o.Version), Kernel: btfdump.JSONString(o.System.Kernel),
-		jsonSystem: p.origin(), Object: btfdump.JSONString(btfdump.TypeName(start.Probe.Follow.Type)), Functions: len(functions), Show: []jsonItemLine{},
-	}
+	head := followRunLine{p.run(), btfdump.JSONString(btfdump.TypeName(start.Probe.Follow.Type)), len(functions), []jsonItemLine{}}
 	for i, item := range newJSONItems(start.Items) {
 		v := start.Items[i]
 		p.members[valueName(v)] = cmp.Or(p.members[valueName(v)], item.name)
@@ -88,13 +81,9 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 	case ev.Probe.Follow.Ending():
 		what = "end"
 	}
-	p.text = strconv.AppendInt(append(p.text, `{"type":"`+what+`","time":`...), ev.Time.Nanoseconds(), 10)
-	p.wall(ev.Time)
+	p.when(`{"type":"`+what+`","time":`, ev.Time)
 	p.text = strconv.AppendInt(append(p.text, `,"delta":`...), l.delta.Nanoseconds(), 10)
-	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(ev.CPU), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(ev.PID), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.TID), 10)
-	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Comm)
+	p.thread(runtime.Begin{CPU: ev.CPU, PID: ev.PID, TID: ev.TID, Comm: ev.Comm})
 	p.text = quoteJSON(append(p.text, `,"object":`...), l.name)
 	p.text = append(p.text, `,"address":`...)
 	p.hex(l.addr)

@@ -67,12 +67,7 @@ func (p *jsonPrinter) Event(ev *runtime.Event) error {
 	if ev.Kind == compiler.RowEvent {
 		return p.iterated(ev, s)
 	}
-	p.text = strconv.AppendInt(append(p.text, `{"type":"event","time":`...), ev.Time.Nanoseconds(), 10)
-	p.wall(ev.Time)
-	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(ev.CPU), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(ev.PID), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.TID), 10)
-	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Comm)
+	p.by(`{"type":"event","time":`, ev)
 	p.text = append(append(p.text, s.head...), `,"call":`...)
 	p.hex(ev.Call)
 	if ev.Caller != 0 {
@@ -94,10 +89,29 @@ func (p *jsonPrinter) Event(ev *runtime.Event) error {
 	return nil
 }
 
+// by prints when, and in which thread. head is what comes before the time.
+func (p *jsonPrinter) by(head string, ev *runtime.Event) {
+	p.when(head, ev.Time)
+	p.thread(runtime.Begin{CPU: ev.CPU, PID: ev.PID, TID: ev.TID, Comm: ev.Comm})
+}
+
+// when prints a time, after head.
+func (p *jsonPrinter) when(head string, at time.Duration) {
+	p.text = strconv.AppendInt(append(p.text, head...), at.Nanoseconds(), 10)
+	p.wall(at)
+}
+
+// thread prints a thread and its CPU.
+func (p *jsonPrinter) thread(t runtime.Begin) {
+	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(t.CPU), 10)
+	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(t.PID), 10)
+	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(t.TID), 10)
+	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), t.Comm)
+}
+
 // iterated prints the row of an object of an iterator.
 func (p *jsonPrinter) iterated(ev *runtime.Event, s *jsonShape) error {
-	p.text = strconv.AppendInt(append(p.text, `{"type":"row","time":`...), ev.Time.Nanoseconds(), 10)
-	p.wall(ev.Time)
+	p.when(`{"type":"row","time":`, ev.Time)
 	p.text = append(p.text, s.head...)
 	if err := p.values(ev.Values, s.items, processOf(ev)); err != nil {
 		return err
@@ -112,12 +126,8 @@ func (p *jsonPrinter) begun(ev *runtime.Event, s *jsonShape) error {
 	if s.begin == "" {
 		return nil
 	}
-	p.text = strconv.AppendInt(append(append(p.text, s.begin...), `,"time":`...), ev.Start.Nanoseconds(), 10)
-	p.wall(ev.Start)
-	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(ev.Begin.CPU), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(ev.Begin.PID), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.Begin.TID), 10)
-	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Begin.Comm)
+	p.when(s.begin, ev.Start)
+	p.thread(ev.Begin)
 	n := ev.Begun()
 	if err := p.values(ev.Values[:n], s.items[:n], process{ev.Begin.PID, ev.Start}); err != nil {
 		return err

@@ -6,20 +6,27 @@ import (
 	"github.com/ksnoop/ksnoop/btfdump"
 )
 
-// jsonSystem is the part of a run line by which the lines of many hosts can be put in
-// order.
-type jsonSystem struct {
-	Host btfdump.JSONString `json:"host"`
-	Boot btfdump.JSONString `json:"boot,omitempty"`
+// jsonRun is what a run line begins with: also what the lines of many hosts can be put in
+// order by.
+type jsonRun struct {
+	Type    string             `json:"type"`
+	Version int                `json:"version"`
+	Ksnoop  btfdump.JSONString `json:"ksnoop"`
+	Kernel  btfdump.JSONString `json:"kernel"`
+	Host    btfdump.JSONString `json:"host"`
+	Boot    btfdump.JSONString `json:"boot,omitempty"`
 	// Realtime is the time of day at 0 of CLOCK_MONOTONIC, in ns since 1970.
 	Realtime int64 `json:"realtime"`
 }
 
-// origin returns the system and its clocks as they are now.
-func (p *jsonPrinter) origin() jsonSystem {
+// run returns the beginning of a run line, with the clocks as they are now.
+func (p *jsonPrinter) run() jsonRun {
 	p.offset = p.look.wall()
 	p.noted = p.offset
-	return jsonSystem{btfdump.JSONString(p.system.Host), btfdump.JSONString(p.system.Boot), p.noted.Nanoseconds()}
+	return jsonRun{
+		"run", jsonVersion, btfdump.JSONString(p.version), btfdump.JSONString(p.system.Kernel),
+		btfdump.JSONString(p.system.Host), btfdump.JSONString(p.system.Boot), p.noted.Nanoseconds(),
+	}
 }
 
 // clockLine is printed when the time of day has been set, a leap second was inserted, or

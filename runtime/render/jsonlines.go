@@ -14,11 +14,7 @@ const jsonVersion = 1
 // The lines of JSON that are not events.
 type (
 	runLine struct {
-		Type    string             `json:"type"`
-		Version int                `json:"version"`
-		Ksnoop  btfdump.JSONString `json:"ksnoop"`
-		Kernel  btfdump.JSONString `json:"kernel"`
-		jsonSystem
+		jsonRun
 		Probes []jsonProbe `json:"probes"`
 	}
 	lossLine struct {
@@ -68,9 +64,7 @@ func newJSONProbe(n ProbeName, c Counts) jsonProbe {
 
 // begin prints the first line of JSON: what is traced, and on which system.
 func (p *jsonPrinter) begin() {
-	line := runLine{
-		Type: "run", Version: jsonVersion, Ksnoop: btfdump.JSONString(p.version), Kernel: btfdump.JSONString(p.system.Kernel), jsonSystem: p.origin(), Probes: []jsonProbe{},
-	}
+	line := runLine{p.run(), []jsonProbe{}}
 	attached := AttachKinds(p.unit)
 	for _, ev := range p.unit.Events {
 		items := []jsonItemLine{}

@@ -89,7 +89,7 @@ func (p *jsonPrinter) stack(data []byte) {
 // jsonShape holds what the events of one type share.
 type jsonShape struct {
 	head  string // from after the thread's name up to before the call
-	begin string // of a span, up to the time of its beginning
+	begin string // of a span, up to before the time of its beginning
 	items []jsonItem
 }
 
@@ -129,7 +129,7 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 		if fn.Module != "" {
 			begin = quoteJSON(append(begin, `,"module":`...), fn.Module)
 		}
-		s.begin = string(begin)
+		s.begin = string(append(begin, `,"time":`...))
 	}
 	s.items = append(newJSONItems(ev.Items[:n]), newJSONItems(ev.Items[n:])...)
 	return s

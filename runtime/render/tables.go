@@ -218,8 +218,7 @@ func (p *jsonPrinter) Table(t *runtime.Table) error {
 	p.clock()
 	p.text = btfdump.AppendJSONString(append(p.text, `{"type":"table","func":`...), []byte(t.Label))
 	p.text = strconv.AppendInt(append(p.text, `,"since":`...), t.Since.Nanoseconds(), 10)
-	p.text = strconv.AppendInt(append(p.text, `,"time":`...), t.Time.Nanoseconds(), 10)
-	p.wall(t.Time)
+	p.when(`,"time":`, t.Time)
 	p.text = append(p.text, `,"rows":[`...)
 	rows, more := p.arrange.arrange(t, &p.names)
 	var taken []string

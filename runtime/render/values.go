@@ -171,8 +171,7 @@ func (p *jsonValues) Value(r *Reading) error {
 	v := &r.Value
 	p.named = p.named[:0]
 	p.text = strconv.AppendInt(append(p.text, `{"type":"value","version":`...), jsonVersion, 10)
-	p.text = strconv.AppendInt(append(p.text, `,"time":`...), r.Time.Nanoseconds(), 10)
-	p.wall(r.Time)
+	p.when(`,"time":`, r.Time)
 	if r.CPU >= 0 {
 		p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(r.CPU), 10)
 	}

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"strconv"
-
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -235,16 +233,6 @@ func (p *jsonPrinter) write(ev *runtime.Event) error {
 	return nil
 }
 
-// by prints when, and in which thread.
-func (p *jsonPrinter) by(head string, ev *runtime.Event) {
-	p.text = strconv.AppendInt(append(p.text, head...), ev.Time.Nanoseconds(), 10)
-	p.wall(ev.Time)
-	p.text = strconv.AppendInt(append(p.text, `,"cpu":`...), int64(ev.CPU), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"pid":`...), uint64(ev.PID), 10)
-	p.text = strconv.AppendUint(append(p.text, `,"tid":`...), uint64(ev.TID), 10)
-	p.text = btfdump.AppendJSONString(append(p.text, `,"comm":`...), ev.Comm)
-}
-
 // found prints an object that is watched from now on, a line for each member.
 func (p *jsonPrinter) found(ev *runtime.Event) error {
 	for _, m := range ev.Probe.Find.Members {
@@ -306,8 +294,7 @@ func (p *jsonPrinter) member(key string, v *runtime.Value) error {
 // Unseen prints a change that no breakpoint has seen.
 func (p *jsonPrinter) Unseen(u *runtime.Unseen) error {
 	p.clock()
-	p.text = strconv.AppendInt(append(p.text, `{"type":"unseen","time":`...), u.Time.Nanoseconds(), 10)
-	p.wall(u.Time)
+	p.when(`{"type":"unseen","time":`, u.Time)
 	if err := p.state(u.Probe, u.Addr, &u.Before); err != nil {
 		return err
 	}
