@@ -228,20 +228,9 @@ func (p *ftracePrinter) task(ev *runtime.Event) {
 	p.text = strconv.AppendUint(p.text, uint64(ev.TID), 10)
 	p.blanks(7 - (len(p.text) - start))
 	p.text = append(p.text, " ["...)
-	p.digits(int64(ev.CPU), 3, '0')
-	p.text = append(p.text, "] "...)
+	p.text = append(appendDigits(p.text, ev.CPU, 3), "] "...)
 	p.seconds(ev.Time)
 	p.text = append(p.text, ": "...)
-}
-
-// digits prints a number right-aligned in a column, filled with fill.
-func (p *page) digits(n int64, width int, fill byte) {
-	var digits [20]byte
-	text := strconv.AppendInt(digits[:0], n, 10)
-	for range width - len(text) {
-		p.text = append(p.text, fill)
-	}
-	p.text = append(p.text, text...)
 }
 
 // fetchType returns the type that the kernel would give to an argument of a

@@ -111,12 +111,6 @@ func New(unit *compiler.Unit, o Options) (Printer, error) {
 		p := newJSON(o, unit)
 		p.begin()
 		return p, nil
-	case "text", "", "compact":
-		if follows(unit) {
-			return newFollowText(o, o.Format == "compact"), nil
-		}
-	}
-	switch o.Format {
 	case "ftrace":
 		if follows(unit) || onlyWrites(unit) {
 			break
@@ -125,10 +119,16 @@ func New(unit *compiler.Unit, o Options) (Printer, error) {
 		p.header(ftraceHeader)
 		return p, nil
 	case "compact":
+		if follows(unit) {
+			return newFollowText(o, true), nil
+		}
 		p := newCompact(o)
 		p.begin(unit)
 		return p, nil
 	case "text", "":
+		if follows(unit) {
+			return newFollowText(o, false), nil
+		}
 		p := newPrinter(o, unit)
 		p.begin()
 		return p, nil
@@ -165,10 +165,7 @@ func (p *page) Gathered() int { return len(p.text) }
 func (p *jsonPrinter) Again() {}
 
 // Again separates the objects from those before by an empty line.
-func (p *printer) Again() { p.text = append(p.text, '\n') }
-
-// Again separates the objects from those before by an empty line.
-func (p *compactPrinter) Again() { p.text = append(p.text, '\n') }
+func (p *page) Again() { p.text = append(p.text, '\n') }
 
 // Flush writes the text and empties the page.
 func (p *page) Flush(w io.Writer) error {

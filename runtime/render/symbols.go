@@ -43,14 +43,12 @@ func (s *Symbols) Set(f kallsyms.Finder) { s.asked, s.finder = true, f }
 // at returns the symbol at an address as name+0xoff [module], or "" if unknown.
 func (s *Symbols) at(addr uint64) string {
 	s.Load()
-	if s.finder == nil {
-		return ""
+	if s.finder != nil {
+		if symbol, offset, ok := pointedAt(s.finder, addr); ok {
+			return place(symbol, offset)
+		}
 	}
-	symbol, offset, ok := pointedAt(s.finder, addr)
-	if !ok {
-		return ""
-	}
-	return place(symbol, offset)
+	return ""
 }
 
 // codeReach is how many bytes of a BPF program, or of what the kernel generates for probes,
@@ -71,14 +69,12 @@ func pointedAt(f kallsyms.Finder, addr uint64) (kallsyms.Symbol, uint64, bool) {
 // the last instruction of a function: its return address is in the next function.
 func (s *Symbols) caller(addr uint64) string {
 	s.Load()
-	if s.finder == nil {
-		return ""
+	if s.finder != nil {
+		if symbol, offset, ok := s.finder.At(addr - 1); ok {
+			return place(symbol, offset+1)
+		}
 	}
-	symbol, offset, ok := s.finder.At(addr - 1)
-	if !ok {
-		return ""
-	}
-	return place(symbol, offset+1)
+	return ""
 }
 
 func place(s kallsyms.Symbol, offset uint64) string {

@@ -276,7 +276,7 @@ func (p *jsonPrinter) row(t *runtime.Table, row *runtime.Row, key []jsonItem) er
 	return nil
 }
 
-func jsonName(name string) string { return string(btfdump.AppendJSONString(nil, []byte(name))) }
+func jsonName(name string) string { return string(quoteJSON(nil, name)) }
 
 // aggregateName returns the member of a row for an aggregate: its kind, or all of it
 // if the spec has several of the kind.

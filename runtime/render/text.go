@@ -74,11 +74,8 @@ func (p *printer) Event(ev *runtime.Event) error {
 	if isLine(ev.EventType) {
 		return p.asLine(func(f *ftracePrinter) error { return f.Event(ev) })
 	}
-	if ev.Probe.Find != nil {
-		return p.found(ev)
-	}
-	if len(ev.Ended) > 0 {
-		return p.ended(ev)
+	if ev.Probe.Find != nil || len(ev.Ended) > 0 {
+		return p.asLine(func(f *ftracePrinter) error { return f.compactPrinter.Event(ev) })
 	}
 	if ev.Kind == compiler.WriteEvent {
 		return p.write(ev)

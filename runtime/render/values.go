@@ -97,19 +97,15 @@ func (p *textValues) Value(r *Reading) error {
 	if !r.changed() {
 		return nil
 	}
-	parts, ok := r.parts()
-	for _, c := range parts[:len(parts):len(parts)] {
-		if !ok {
-			break
+	if parts, ok := r.parts(); ok {
+		for _, c := range parts {
+			p.name(r, r.part(c.Member))
+			var err error
+			if p.text, err = appendChange(p.text, c, p.options); err != nil {
+				return err
+			}
+			p.text = append(p.text, '\n')
 		}
-		p.name(r, r.part(c.Member))
-		var err error
-		if p.text, err = appendChange(p.text, c, p.options); err != nil {
-			return err
-		}
-		p.text = append(p.text, '\n')
-	}
-	if ok {
 		return nil
 	}
 	p.name(r, r.Name)

@@ -197,16 +197,6 @@ func (p *printer) Unseen(u *runtime.Unseen) error {
 	return p.asLine(func(c *ftracePrinter) error { return c.Unseen(u) })
 }
 
-// found prints an object that is watched from now on.
-func (p *printer) found(ev *runtime.Event) error {
-	return p.asLine(func(c *ftracePrinter) error { return c.found(ev) })
-}
-
-// ended prints the end of an object.
-func (p *printer) ended(ev *runtime.Event) error {
-	return p.asLine(func(c *ftracePrinter) error { return c.ended(ev) })
-}
-
 // write prints a write to memory.
 func (p *jsonPrinter) write(ev *runtime.Event) error {
 	before, after, at, stack := written(ev)
