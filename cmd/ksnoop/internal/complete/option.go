@@ -110,29 +110,24 @@ func (c *Completer) value(line *getopt.Line, name, before, word string) answer {
 	case "USER":
 		a.candidates = c.system.users()
 	case "TYPE":
-		return c.argumentType(line, before, word)
-	case "FUNCTION":
-		found := completeSpec(c.typesOf(line), word, true)
+		found := completeType(c.typesOf(line), word)
 		for _, f := range found {
-			f.text = before + f.text
+			f.more = []string{" *"} // the type of an argument is mostly a pointer
 		}
-		return parts(before+word, found)
+		return parts(before+word, prefixed(before, found))
+	case "FUNCTION":
+		return parts(before+word, prefixed(before, completeSpec(c.typesOf(line), word, true)))
 	default:
 		a.candidates = candidatesOf(o.Choices)
 	}
-	a.candidates = beginning(word, a.candidates)
-	for _, found := range a.candidates {
-		found.text = before + found.text
-	}
+	a.candidates = prefixed(before, beginning(word, a.candidates))
 	return a
 }
 
-// argumentType completes the type of an argument, which is mostly a pointer.
-func (c *Completer) argumentType(line *getopt.Line, before, word string) answer {
-	found := completeType(c.typesOf(line), word)
-	for _, f := range found {
-		f.text = before + f.text
-		f.more = []string{" *"}
+// prefixed puts a text before all candidates, and returns them.
+func prefixed(before string, all []*candidate) []*candidate {
+	for _, found := range all {
+		found.text = before + found.text
 	}
-	return parts(before+word, found)
+	return all
 }

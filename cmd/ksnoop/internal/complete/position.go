@@ -1,6 +1,7 @@
 package complete
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
@@ -70,7 +71,7 @@ func (p *position) find(before string, adjacent bool, parens int) {
 		p.at-- // of a negative constant
 		p.findConstant(strings.TrimRight(before[:len(before)-1], " \t"))
 	case p.findConstant(before):
-	case hasWord(before, "if"), hasWord(before, "on"), hasAnySuffix(before, "(", ",", "&&", "||", "!", "*", "+", "-", "|", "<<", ">>"):
+	case lastWord(before) == "if", lastWord(before) == "on", hasAnySuffix(before, "(", ",", "&&", "||", "!", "*", "+", "-", "|", "<<", ">>"):
 		p.kind = placeValue
 	case keywordKinds[lastWord(before)] != 0 && !adjacent:
 		p.kind, p.typeKind = placeType, keywordKinds[lastWord(before)]
@@ -109,9 +110,7 @@ func lastOperand(text string) string {
 		case c == ')':
 			return text[opening(text[:i], '(', ')'):]
 		case spec.IsWord(c):
-			for i > 0 && spec.IsWord(text[i-1]) {
-				i--
-			}
+			i -= len(lastWord(text[:i]))
 			switch rest := strings.TrimRight(text[:i], " \t"); {
 			case strings.HasSuffix(rest, "->"):
 				i = len(rest) - 2
@@ -155,23 +154,11 @@ func lastWord(text string) string {
 	return text[i:]
 }
 
-func hasWord(text, word string) bool { return lastWord(text) == word }
-
 // hasIf reports whether a condition follows the list.
 func hasIf(text string) bool {
-	for field := range strings.FieldsSeq(strings.ReplaceAll(text, ")", " ")) {
-		if field == "if" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(strings.ReplaceAll(text, ")", " ")), "if")
 }
 
 func hasAnySuffix(text string, suffixes ...string) bool {
-	for _, s := range suffixes {
-		if strings.HasSuffix(text, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(text, s) })
 }

@@ -58,7 +58,7 @@ func completeSpec(source typeSource, word string, bare bool) []*candidate {
 		return c.found
 	}
 	if fn := c.call(word[start : start+end]); fn != nil && !bare {
-		c.values(fn, start+end)
+		c.complete(fn, findPosition(word, start+end))
 	}
 	return c.found
 }
@@ -76,11 +76,6 @@ func following(inList bool) []string {
 		return []string{",", ")"}
 	}
 	return []string{" ==", " !=", " <", " >", " &"}
-}
-
-// values completes the text after the target, which ends at end.
-func (c *specWord) values(fn *call, end int) {
-	c.complete(fn, findPosition(c.word, end))
 }
 
 // complete completes the word at a position.

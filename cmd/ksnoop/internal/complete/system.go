@@ -11,6 +11,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/btfdump/rawbtf"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -38,17 +39,11 @@ type typeFiles struct {
 
 func (t *typeFiles) kernel() *rawbtf.Types { return t.names(t.kernelFile, nil) }
 
-func (t *typeFiles) modules() (all []string) {
+func (t *typeFiles) modules() []string {
 	if t.dir == "" {
 		return nil
 	}
-	entries, _ := os.ReadDir(t.dir) // what cannot be read has no names
-	for _, e := range entries {
-		if e.Name() != "vmlinux" {
-			all = append(all, e.Name())
-		}
-	}
-	return all
+	return runtime.LoadedModules()
 }
 
 func (t *typeFiles) module(name string) *rawbtf.Types {
