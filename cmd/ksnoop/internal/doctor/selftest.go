@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -99,7 +98,7 @@ func (p *trialKernel) test(kind compiler.Kind) (wrong, notes []string, err error
 			specs, force = append(specs, t.spec), t.force
 		}
 	}
-	session, _, err := p.trace(force, specs, s.tid)
+	session, err := p.trace(force, specs, s.tid)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,10 +157,7 @@ func plainValue(v *runtime.Value) string {
 	case v.Text != compiler.NoText:
 		return string(btfdump.AppendString(nil, v.Data))
 	case v.Pointee == nil && v.Scalar != nil:
-		var word [8]byte
-		copy(word[:], v.Data)
-		shift := 64 - 8*min(len(v.Data), 8)
-		return strconv.FormatInt(int64(binary.LittleEndian.Uint64(word[:])<<shift)>>shift, 10)
+		return strconv.FormatInt(v.Int64(), 10)
 	}
 	return fmt.Sprintf("%x", v.Data)
 }

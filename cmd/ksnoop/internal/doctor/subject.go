@@ -47,14 +47,12 @@ func newSubject() (*subject, error) {
 		}
 	}()
 	err := s.do(func() (err error) {
-		s.tid, err = runtime.SelfThread()
-		return err
+		if s.tid, err = runtime.SelfThread(); err != nil {
+			return err
+		}
+		return rename(nameBefore)
 	})
 	if err != nil {
-		s.end()
-		return nil, err
-	}
-	if err := s.do(func() error { return rename(nameBefore) }); err != nil {
 		s.end()
 		return nil, err
 	}

@@ -80,31 +80,21 @@ func (d *diagnosis) addUser(s *runtime.Survey) {
 		{"CAP_SYSLOG", p.Syslog, "for variables and names that several functions have"},
 		{"CAP_DAC_READ_SEARCH", p.DACReadSearch, "to read tracefs and debugfs as another user than root"},
 	} {
-		if c.has {
-			d.add("user", c.name, "yes", "")
-		} else {
-			d.add("user", c.name, "no", c.need)
-		}
+		d.addEither("user", c.name, c.has, "yes", "no", c.need)
 	}
-	if p.UserNamespace {
-		d.add("user", "user namespace", "own", "capabilities in it do not count for BPF: run ksnoop in the initial one")
+	d.addEither("user", "user namespace", !p.UserNamespace, "initial", "own", "capabilities in it do not count for BPF: run ksnoop in the initial one")
+	d.addEither("user", "pid namespace", !p.PIDNamespace, "initial", "own",
+		"-p and -t take its ids, and $pid shows those of the initial one: 'grep NSpid /proc/PID/status' there tells both")
+	d.addEither("user", "seccomp", !p.Seccomp, "none", "filter", "")
+	d.addEither("user", "bpf(2)", !p.Refused, "allowed", "refused", p.Refusal())
+}
+
+// addEither adds what is good, or else what is bad, with a note on that.
+func (d *diagnosis) addEither(group, name string, ok bool, good, bad, note string) {
+	if ok {
+		d.add(group, name, good, "")
 	} else {
-		d.add("user", "user namespace", "initial", "")
-	}
-	if p.PIDNamespace {
-		d.add("user", "pid namespace", "own", "-p and -t take its ids, and $pid shows those of the initial one: 'grep NSpid /proc/PID/status' there tells both")
-	} else {
-		d.add("user", "pid namespace", "initial", "")
-	}
-	filter := "none"
-	if p.Seccomp {
-		filter = "filter"
-	}
-	d.add("user", "seccomp", filter, "")
-	if p.Refused {
-		d.add("user", "bpf(2)", "refused", p.Refusal())
-	} else {
-		d.add("user", "bpf(2)", "allowed", "")
+		d.add(group, name, bad, note)
 	}
 }
 
@@ -120,11 +110,7 @@ func (d *diagnosis) addSystem(s *runtime.Survey) {
 	d.addState("tracefs", "readable", s.Tracefs, "kretprobes follow as few calls at once as the kernel's default, and globs are slow")
 	d.addState("debugfs", "readable", s.Debugfs, "the preemption model is not known")
 	d.addState("symbol addresses", "shown", s.Addresses, "")
-	if s.Modules != "" {
-		d.add("system", "fentry in modules", notUsable, s.Modules)
-	} else {
-		d.add("system", "fentry in modules", "allowed", "")
-	}
+	d.addEither("system", "fentry in modules", s.Modules == "", "allowed", notUsable, s.Modules)
 	if errors.Is(s.Ring, os.ErrNotExist) { // package ebpf reads procfs before it makes a map
 		d.add("system", "ring buffer", "not known", "mount -t proc proc /proc")
 	} else {

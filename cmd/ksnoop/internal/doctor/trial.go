@@ -70,7 +70,7 @@ func (p *trialKernel) try(kind compiler.Kind, text string) (notes []string, err 
 	case 2:
 		text = fmt.Sprintf(text, p.function, p.arg)
 	}
-	session, _, err := p.trace(kind, []string{text}, 0)
+	session, err := p.trace(kind, []string{text}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -81,30 +81,28 @@ func (p *trialKernel) try(kind compiler.Kind, text string) (notes []string, err 
 const trialRing = 16 << 10
 
 // trace attaches specs by a kind, for one thread or for all.
-func (p *trialKernel) trace(kind compiler.Kind, specs []string, tid uint32) (*runtime.Session, *compiler.Unit, error) {
+func (p *trialKernel) trace(kind compiler.Kind, specs []string, tid uint32) (*runtime.Session, error) {
 	var traces []*spec.Trace
 	for _, text := range specs {
 		traces = append(traces, parsed(text))
 	}
 	plan, err := resolve.All(traces, p.target, resolve.Wishes{Attach: kind})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	unit, err := codegen.Compile(plan.Probes, compiler.Options{
-		TID: tid, RingBytes: trialRing,
-	})
+	unit, err := codegen.Compile(plan.Probes, compiler.Options{TID: tid, RingBytes: trialRing})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	session, err := load(unit, p.kernel)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if _, err := session.Attach(); err != nil {
 		session.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return session, unit, nil
+	return session, nil
 }
 
 // freed is how long to wait for the memory of the previous trial. Where memory
