@@ -97,7 +97,7 @@ func pointOf(t *spec.Trace, refused *spec.Error, target *compiler.Target) *spec.
 	case !within(end.Key):
 		return t
 	default: // the key of both
-		names, _ := arguments(t, target)
+		names := arguments(t, target)
 		lacks := false
 		spec.Walk(t.Key, func(e spec.Expr) {
 			arg, ok := e.(*spec.Arg)
@@ -155,7 +155,7 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 				break
 			}
 			f.reason = misfitArgument
-			if names, _ := arguments(t, target); len(names) > 0 && refused.Kind == spec.NoArgument {
+			if names := arguments(t, target); len(names) > 0 && refused.Kind == spec.NoArgument {
 				hints = append(hints, "it has "+strings.Join(names, ", "))
 			}
 		case *spec.Builtin:
@@ -177,15 +177,15 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 }
 
 // arguments returns the names of a function's arguments.
-func arguments(t *spec.Trace, target *compiler.Target) (names []string, ok bool) {
+func arguments(t *spec.Trace, target *compiler.Target) (names []string) {
 	fn, err := resolve.FindFunction(t, target)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	for _, p := range fn.Params {
 		names = append(names, p.Name)
 	}
-	return names, true
+	return names
 }
 
 // values returns all expressions of a trace.
@@ -244,12 +244,8 @@ func renamedHints(t *spec.Trace, refused *spec.Error, types *btf.Spec) []string 
 // madeForTracing reports whether the kernel made a function for a tracepoint or a
 // security hook, whose name it contains.
 func madeForTracing(name string) bool {
-	for _, prefix := range []string{"__traceiter_", "__probestub_", "__bpf_trace_", "trace_event_", "trace_raw_", "perf_trace_", "bpf_lsm_"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"__traceiter_", "__probestub_", "__bpf_trace_", "trace_event_", "trace_raw_", "perf_trace_", "bpf_lsm_"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // takes reports whether a function has the arguments that a spec names.
