@@ -185,10 +185,7 @@ func finder(app *cli.App) func(name string) (getopt.Option, bool) {
 	}
 }
 
-func takesValue(f cli.Flag) bool {
-	documented, ok := f.(cli.DocGenerationFlag)
-	return ok && documented.TakesValue()
-}
+func takesValue(f cli.Flag) bool { return f.(cli.DocGenerationFlag).TakesValue() }
 
 // flagOf returns the flag of a command for an option, or nil. A letter is looked up in
 // the command alone: -n is not the same option in all commands.

@@ -53,11 +53,7 @@ func (f valued) String() string  { return f.Name }
 
 // Apply defines the option in a set of package flag.
 func (f onOff) Apply(set *flag.FlagSet) error {
-	to := f.Destination
-	if to == nil {
-		to = new(bool)
-	}
-	set.BoolVar(to, f.Name, *to, f.Usage)
+	set.BoolVar(f.Destination, f.Name, *f.Destination, f.Usage)
 	return nil
 }
 
@@ -352,7 +348,7 @@ func colorFlag(when *string) []cli.Flag {
 // valueFlags returns the options for how values look.
 func valueFlags(o *btfdump.Options) []cli.Flag {
 	o.EmitStrings = true
-	noStrings := onOffFlag("no-strings", "print arrays of char element by element", nil)
+	noStrings := onOffFlag("no-strings", "print arrays of char element by element", new(bool))
 	noStrings.Action = func(_ *cli.Context, on bool) error {
 		o.EmitStrings = !on
 		return nil

@@ -25,7 +25,16 @@ func testCommand(e *environment) *cli.Command {
 
 The exit status is 0 if all assertions pass, 1 if not, 2 if the file is wrong, 4 if everything was skipped, 69 if this
 kernel cannot do it, 77 if it is not permitted, and 124 if the command takes too long.`,
-		Flags: join(timeFlags(&o.Bounds, &o.Ready), reportsFlag(&o.Output, report.Formats()), verdictFlags(o), evidenceFlags(o)),
+		Flags: join(timeFlags(&o.Bounds, &o.Ready), reportsFlag(&o.Output, report.Formats()), []cli.Flag{
+			onOffFlag("list", "list the contents of the file, and end", &o.List),
+			onOffFlag("fail-skip", "fail if something is skipped", &o.FailSkip),
+			textsFlag("xfail", "expect assertion `NAME` to fail; may be given several times", &o.XFail),
+			onOffFlag("allow-emulated", "judge durations although the CPU is emulated", &o.AllowEmulated),
+			textFlag("prom-textfile", "write metrics to `FILE` for Prometheus: NAME.prom in the directory of node_exporter's textfile collector", &o.PromTextfile),
+			attachFlag(&o.Attach),
+			pagesFlag("evidence", &o.Ring),
+			keysFlag(&o.Keys),
+		}, verboseFlag(&o.Verbose)),
 		Before: func(c *cli.Context) error {
 			operands, behind := commandWords(c)
 			if behind != nil {
@@ -44,25 +53,4 @@ kernel cannot do it, 77 if it is not permitted, and 124 if the command takes too
 		},
 		Action: func(*cli.Context) error { return verdict.Run(o, &e.Streams) },
 	}
-}
-
-// verdictFlags returns the options that affect the verdict, and the one for the
-// metrics file.
-func verdictFlags(o *verdict.Options) []cli.Flag {
-	return []cli.Flag{
-		onOffFlag("list", "list the contents of the file, and end", &o.List),
-		onOffFlag("fail-skip", "fail if something is skipped", &o.FailSkip),
-		textsFlag("xfail", "expect assertion `NAME` to fail; may be given several times", &o.XFail),
-		onOffFlag("allow-emulated", "judge durations although the CPU is emulated", &o.AllowEmulated),
-		textFlag("prom-textfile", "write metrics to `FILE` for Prometheus: NAME.prom in the directory of node_exporter's textfile collector", &o.PromTextfile),
-	}
-}
-
-// evidenceFlags returns the options for gathering the evidence.
-func evidenceFlags(o *verdict.Options) []cli.Flag {
-	return append([]cli.Flag{
-		attachFlag(&o.Attach),
-		pagesFlag("evidence", &o.Ring),
-		keysFlag(&o.Keys),
-	}, verboseFlag(&o.Verbose)...)
 }

@@ -17,7 +17,7 @@ func traceCommand(e *environment) *cli.Command {
 		ArgsUsage:   "SPEC... [-- COMMAND [ARGUMENT...]]",
 		Description: specExamples,
 		Flags: join(fileFlag(&o.Specs), outputFlag(&o.Appearance, render.TraceFormats), programFlags(&o.Programs, &o.Specs, &o.Summary),
-			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), tableFlags(&o.Tables), lookFlags(&o.Appearance), valueFlags(&o.Values)),
+			eventsFlag(&o.Bounds), timeFlags(&o.Bounds, &o.Ready), recordFlag(&o.File), talkFlags(&o.Debug, &o.Verbose), countFlags(&o.Tables), arrangeFlags(&o.Tables.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Before: e.specsAndCommand(&o.Specs, &o.Command),
 		Action: func(*cli.Context) error { return run.Trace(o, &e.Streams) },
 	}
@@ -68,11 +68,6 @@ func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []stri
 // these.
 func outputFlag(a *run.Appearance, formats []string) []cli.Flag {
 	return []cli.Flag{choiceFlag("output o", "print events as `FORMAT`: %s", &a.Format, formats)}
-}
-
-// tableFlags returns the options for the tables of specs with aggregates.
-func tableFlags(o *run.TableOptions) []cli.Flag {
-	return join(countFlags(o), arrangeFlags(&o.Arrange))
 }
 
 // countFlags returns the options for what tables count, and when.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,19 +66,13 @@ func withoutValue(c *cli.Command, f valued) error {
 	if f.value.none != nil {
 		return f.value.none
 	}
-	return noValue(c.HelpName, f.Name)
-}
-
-// noValue returns the error for an option without its value. command is the command
-// line that explains the option if --help follows it.
-func noValue(command, option string) error {
-	return exit.Usagef("--%s has no value: %s --help explains it", option, command)
+	return exit.Usagef("--%s has no value: %s --help explains it", f.Name, c.HelpName)
 }
 
 // init makes package cli suggest the nearest name by the rule for names in specs.
 func init() {
 	cli.SuggestFlag = func(flags []cli.Flag, name string, _ bool) string {
-		near, _ := spec.Nearest(name, longOptions(flags))
+		near, _ := spec.Nearest(name, slices.Values(longOptions(flags)))
 		return near
 	}
 	cli.SuggestCommand = func(commands []*cli.Command, name string) string {
@@ -99,12 +92,11 @@ func namesOf(commands []*cli.Command) (names []string) {
 }
 
 // longOptions returns the long names of options.
-func longOptions(flags []cli.Flag) iter.Seq[string] {
-	var names []string
+func longOptions(flags []cli.Flag) (names []string) {
 	for _, f := range flags {
 		names = append(names, f.Names()[0])
 	}
-	return slices.Values(names)
+	return names
 }
 
 // unknownCommand returns an error if name, which was given with options that trace does
@@ -174,7 +166,7 @@ watch '@jiffies': watch-l watch-location
 // hasOption reports whether a command has the option that text begins with.
 func hasOption(c *cli.Command, text string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), " ")
-	return slices.Contains(slices.Collect(longOptions(c.Flags)), name)
+	return slices.Contains(longOptions(c.Flags), name)
 }
 
 // noOperand returns the error for a command line without the operand that a command
