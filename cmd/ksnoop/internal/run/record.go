@@ -24,22 +24,19 @@ func Record(o *Options, s *term.Streams) error {
 	if err := o.File.check(&o.Specs); err != nil {
 		return err
 	}
-	file, err := openFile(&o.File, s)
-	if err != nil {
-		return err
-	}
-	r := &recorder{o: o, streams: s, file: file}
-	return errors.Join(trace(o, s, r), file.Close())
+	return record(o, s, nil)
 }
 
-// traceRecorded prints records as Trace does, and writes them to a file.
-func traceRecorded(o *Options, s *term.Streams, p *printing) error {
+// record writes records to a file and, unless shown is nil, prints them as Trace does.
+func record(o *Options, s *term.Streams, shown *printing) error {
 	file, err := openFile(&o.File, s)
 	if err != nil {
 		return err
 	}
-	r := &recorder{o: o, streams: s, file: file, shown: p}
-	p.recorder = r
+	r := &recorder{o: o, streams: s, file: file, shown: shown}
+	if shown != nil {
+		shown.recorder = r
+	}
 	return errors.Join(trace(o, s, r), file.Close())
 }
 

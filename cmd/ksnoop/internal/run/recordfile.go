@@ -185,8 +185,8 @@ func (f *recordFile) full(size int64) bool { return f.Rotate > 0 && uint64(size)
 
 // rotate renames the files and begins a new one.
 func (f *recordFile) rotate() error {
-	if err := f.file.Close(); err != nil {
-		return fmt.Errorf("write the recording: %w", err)
+	if err := f.Close(); err != nil {
+		return err
 	}
 	for n := f.kept(); n > 0; n-- {
 		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -69,14 +69,6 @@ func checkTree(p *target.Programs, command bool) error {
 	return nil
 }
 
-// restrict restricts a session to the calls to trace, before anything is attached.
-func (t *tracing) restrict(session *runtime.Session) error {
-	if t.cgroup == nil {
-		return nil
-	}
-	return session.TraceIn(t.cgroup)
-}
-
 // begin announces that everything is attached, and starts the command and the
 // waits that end the trace.
 func (t *tracing) begin(session *runtime.Session, stderr io.Writer) error {

@@ -54,7 +54,7 @@ func Trace(o *Options, s *term.Streams) error {
 	}
 	p := &printing{o: o, streams: s, looks: looks}
 	if o.File.Name != "" {
-		return traceRecorded(o, s, p)
+		return record(o, s, p)
 	}
 	return trace(o, s, p)
 }
@@ -95,8 +95,10 @@ func trace(o *Options, s *term.Streams, to sink) error {
 	}()
 	defer run.traced.close() // it reads the session
 	stopper := StopOnSignal(session, run.command, run.ready, o.Own, func() { term.Hurry(s.Out) })
-	if err := run.restrict(session); err != nil {
-		return err
+	if run.cgroup != nil {
+		if err := session.TraceIn(run.cgroup); err != nil {
+			return err
+		}
 	}
 	if o.Programs.Attach == "" {
 		session.Recompile = func() (*compiler.Unit, error) { return bound.Compile(&o.Programs, k) }
