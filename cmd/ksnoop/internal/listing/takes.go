@@ -162,31 +162,22 @@ func (w *wantedType) isPointerToStruct() bool {
 // signature returns the name and the parameters of a function, or of a tracepoint, if
 // that is what a type is. A tracepoint has no parameter for the data of its probes.
 func signature(t btf.Type, tracepoint bool) (name string, params []btf.FuncParam, ok bool) {
-	if !tracepoint {
-		fn, ok := t.(*btf.Func)
-		if !ok {
-			return "", nil, false
+	var of btf.Type
+	data := 0 // parameters for the data
+	switch t := t.(type) {
+	case *btf.Func:
+		name, of, ok = t.Name, t.Type, !tracepoint
+	case *btf.Typedef:
+		if pointer, isPointer := t.Type.(*btf.Pointer); isPointer && tracepoint {
+			name, ok = strings.CutPrefix(t.Name, "btf_trace_")
+			of, data = pointer.Target, 1
 		}
-		proto, ok := fn.Type.(*btf.FuncProto)
-		if !ok {
-			return "", nil, false
-		}
-		return fn.Name, proto.Params, true
 	}
-	typedef, ok := t.(*btf.Typedef)
-	if !ok {
+	proto, isProto := of.(*btf.FuncProto)
+	if !ok || !isProto {
 		return "", nil, false
 	}
-	name, ok = strings.CutPrefix(typedef.Name, "btf_trace_")
-	pointer, isPointer := typedef.Type.(*btf.Pointer)
-	if !ok || !isPointer {
-		return "", nil, false
-	}
-	proto, ok := pointer.Target.(*btf.FuncProto)
-	if !ok {
-		return "", nil, false
-	}
-	return name, proto.Params[min(1, len(proto.Params)):], true
+	return name, proto.Params[min(data, len(proto.Params)):], true
 }
 
 // takesAll reports whether there are parameters of all the types.
@@ -215,22 +206,15 @@ func inModules(text string, kernel *compiler.Target) bool {
 func noneTakes(takes []string, kernel *compiler.Target) error {
 	for _, text := range takes {
 		w, err := parseWanted(text, kernel, nil)
-		if err == nil && w.stars == 0 && slices.ContainsFunc(w.named, func(t btf.Type) bool { return isStructure(t) }) {
+		if err == nil && w.stars == 0 && slices.ContainsFunc(w.named, isStructure) {
 			return exit.Usagef("no function takes %q by value: did you mean '%s *'?", text, strings.TrimSpace(btfdump.TypeName(w.named[0])))
 		}
 	}
-	return exit.Usagef("no function that was looked at takes %s", strings.Join(quotedAll(takes), " and "))
+	return exit.Usagef("no function that was looked at takes '%s'", strings.Join(takes, "' and '"))
 }
 
 // isStructure reports whether a type is a struct or union.
 func isStructure(t btf.Type) bool {
 	_, _, ok := membersOf(t)
 	return ok
-}
-
-func quotedAll(texts []string) (all []string) {
-	for _, t := range texts {
-		all = append(all, "'"+t+"'")
-	}
-	return all
 }
