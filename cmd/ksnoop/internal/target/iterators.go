@@ -30,24 +30,19 @@ func (s *Specs) checkIterators(traces []*spec.Trace, p *Programs) error {
 		}
 		return nil
 	}
-	option := ""
+	for _, option := range []struct {
+		name  string
+		given bool
+	}{{"pid", p.PID != 0}, {"tid", p.TID != 0}, {"tree", p.Tree}, {"cgroup", p.Cgroup != ""}, {"container", p.Container != ""}} {
+		if option.given {
+			return exit.Usagef("--%s chooses among calls, and %s has none: write a condition, as in iter:task(task->comm) if task->tgid == 1", option.name, t.Target())
+		}
+	}
 	switch {
-	case p.PID != 0:
-		option = "pid"
-	case p.TID != 0:
-		option = "tid"
-	case p.Tree:
-		option = "tree"
-	case p.Cgroup != "":
-		option = "cgroup"
-	case p.Container != "":
-		option = "container"
 	case len(s.Conds) > 0:
 		return exit.Usagef("--uid and --comm choose among calls, and %s has none: write a condition, as in iter:task(task->pid) if task->comm == \"sshd\"", t.Target())
 	case p.Attach != "":
 		return exit.Usagef("--attach %s is for functions, and %s is an iterator", p.Attach, t.Target())
-	default:
-		return nil
 	}
-	return exit.Usagef("--%s chooses among calls, and %s has none: write a condition, as in iter:task(task->comm) if task->tgid == 1", option, t.Target())
+	return nil
 }

@@ -202,15 +202,9 @@ var Colors = []string{"auto", "always", "never"}
 
 // SetColor colours standard output from now on, if when, one of Colors, asks for that.
 func SetColor(stdout io.Writer, when string) {
-	color := false
-	switch when {
-	case "auto":
-		color = IsTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	case "always":
-		color = true
-	}
+	auto := when == "auto" && IsTerminal(stdout) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if out, ok := stdout.(*PlainWriter); ok {
-		out.color = color
+		out.color = auto || when == "always"
 	}
 }
 

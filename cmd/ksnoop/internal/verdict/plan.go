@@ -206,14 +206,12 @@ func (t *tester) wishes(side *countedSide) resolve.Wishes {
 }
 
 // compile compiles what is bound.
-func (t *tester) compile() error {
+func (t *tester) compile() (err error) {
 	for _, u := range t.units {
 		term.Say(t.streams.Err, u.plan.Notes)
-		unit, err := t.compileUnit(u)
-		if err != nil {
+		if u.unit, err = t.compileUnit(u); err != nil {
 			return err
 		}
-		u.unit = unit
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/compiler/suite"
-	"github.com/ksnoop/ksnoop/runtime"
 )
 
 // work waits while the calls are made: by the command, or by others until the end.
@@ -72,7 +71,8 @@ func (t *tester) runCommand(stop *testStop) error {
 	start := func() error { return t.command.StartUnless(stop.asked.Load) }
 	for _, u := range t.units {
 		if u.scope == suite.Task {
-			start = startFollowed(u.session, start)
+			unfollowed := start
+			start = func() error { return u.session.FollowChildren(unfollowed) }
 		}
 	}
 	begin := time.Now()
@@ -97,10 +97,4 @@ func (t *tester) runCommand(stop *testStop) error {
 	t.exited.Took = time.Since(begin)
 	t.exited.Status = t.command.Status
 	return nil
-}
-
-// startFollowed returns a function that lets a session follow the processes that
-// start starts.
-func startFollowed(s *runtime.Session, start func() error) func() error {
-	return func() error { return s.FollowChildren(start) }
 }
