@@ -153,8 +153,8 @@ func edges(a *compiler.Aggregate) (all []runtime.Int) {
 	switch {
 	case a.Kind == compiler.Linear:
 		for i := range a.Buckets() - 1 {
-			_, high := a.Edges(i)
-			if i == 0 && a.Low == lowest(a) {
+			low, high := a.Edges(i)
+			if i == 0 && a.Low == low { // the lowest value of the type
 				continue // nothing is below
 			}
 			all = append(all, asInt(a, high))
@@ -173,12 +173,6 @@ func edges(a *compiler.Aggregate) (all []runtime.Int) {
 		all = append(all, runtime.NewUint(1<<bits-1))
 	}
 	return all
-}
-
-// lowest returns the lowest value of a histogram's type.
-func lowest(a *compiler.Aggregate) uint64 {
-	low, _ := a.Edges(0)
-	return low
 }
 
 func asInt(a *compiler.Aggregate, v uint64) runtime.Int {

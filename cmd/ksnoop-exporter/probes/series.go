@@ -2,6 +2,7 @@ package probes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -75,11 +76,8 @@ func (s *series) admit(t *runtime.Table, out render.Printer) error {
 		}
 	}
 	slices.SortStableFunc(fresh, func(a, b *runtime.Row) int {
-		switch {
-		case a.Calls > b.Calls:
-			return -1
-		case a.Calls < b.Calls:
-			return 1
+		if order := cmp.Compare(b.Calls, a.Calls); order != 0 {
+			return order
 		}
 		return strings.Compare(keyOf(a), keyOf(b))
 	})
