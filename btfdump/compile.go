@@ -54,14 +54,6 @@ type span struct {
 	tail     bool
 }
 
-func newCompiler() *compiler {
-	return &compiler{
-		spans: make(map[spanKey]span),
-		enums: make(map[*btf.Enum]*enumeration),
-		casts: make(map[btf.Type]string),
-	}
-}
-
 // root compiles the outermost value.
 func (c *compiler) root(t btf.Type) (op, error) {
 	switch v := t.(type) {

@@ -86,7 +86,7 @@ func New(t btf.Type, o Options) (*Dumper, error) {
 	}
 	o.IndentLevel = max(o.IndentLevel, 0)
 
-	c := newCompiler()
+	c := &compiler{spans: map[spanKey]span{}, enums: map[*btf.Enum]*enumeration{}, casts: map[btf.Type]string{}}
 	root, err := c.root(t)
 	if err != nil {
 		return nil, fmt.Errorf("dump of %s: %w", TypeName(t), err)

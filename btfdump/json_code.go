@@ -60,7 +60,10 @@ func (p *jsonCompiler) value(o *op, vars []string, number *uint32) {
 		}
 		first := len(p.fields)
 		if o.kind == kindSection {
-			p.variables(o, vars)
+			for i, name := range vars {
+				n := o.first + uint32(i)
+				p.fields = append(p.fields, field{name, n, p.ops[n].off})
+			}
 		} else {
 			p.members(o, 0)
 		}
@@ -88,13 +91,6 @@ func (p *jsonCompiler) members(o *op, off uint32) {
 			name = m.label[len(".") : m.name-uint32(len(" = "))]
 		}
 		p.fields = append(p.fields, field{name, i, off + m.off})
-	}
-}
-
-func (p *jsonCompiler) variables(o *op, names []string) {
-	for i, name := range names {
-		n := o.first + uint32(i)
-		p.fields = append(p.fields, field{name, n, p.ops[n].off})
 	}
 }
 

@@ -12,7 +12,9 @@ func (p *printer) jsonScalar(o *op, at int) {
 	case kindEnum:
 		p.jsonEnum(o, p.number(o, at))
 	case kindPointer:
-		p.jsonPointer(p.number(o, at))
+		p.dst = append(p.dst, '"')
+		p.pointer(p.number(o, at), appendJSONName)
+		p.dst = append(p.dst, '"')
 	case kindFloat:
 		p.jsonFloat(p.have(o, at))
 	default:
@@ -63,13 +65,6 @@ func (p *printer) jsonEnum(o *op, v uint64) {
 	}
 	p.dst = append(p.dst, '"')
 	p.dst = appendJSONName(p.dst, e.names[i])
-	p.dst = append(p.dst, '"')
-}
-
-// jsonPointer prints the address and the symbol in one string, as in text.
-func (p *printer) jsonPointer(v uint64) {
-	p.dst = append(p.dst, '"')
-	p.pointer(v, appendJSONName)
 	p.dst = append(p.dst, '"')
 }
 
