@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/ksnoop/ksnoop/runtime/known"
 )
 
 // FrameSize is the size of struct bpf_stack_build_id in bytes.
@@ -45,6 +47,25 @@ type Stacks struct {
 	none  map[string]time.Duration // until when no mapped file has a build ID, by process and ID
 	maps  map[uint32]*snapshot
 	bytes int // that the functions of files take
+}
+
+// Key identifies a frame of a process as the kernel has written it.
+type Key struct {
+	PID    uint32
+	Caller bool // whether it is of a caller, and not the innermost one
+	Raw    [FrameSize]byte
+}
+
+// Named remembers how frames were named. The zero value remembers none. A Stacks with
+// a Named takes names from there, such as those of processes on another machine.
+type Named struct{ frames known.Names[Key, Frame] }
+
+// Cleared returns how often all frames were forgotten, as there were too many.
+func (n *Named) Cleared() int { return n.frames.Cleared }
+
+// Add remembers a frame, and reports whether that is new.
+func (n *Named) Add(k Key, f Frame) bool {
+	return n.frames.Add(k, f, len(f.Symbol)+len(f.File)+len(f.BuildID))
 }
 
 // New returns a Stacks that finds processes in a directory such as /proc, by the ids
