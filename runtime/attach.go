@@ -52,8 +52,10 @@ func (s *Session) attachAll() (int, error) {
 	if err := s.attachCompanions(); err != nil {
 		return 0, err
 	}
-	if err := s.follow(); err != nil {
-		return 0, err
+	if tree := s.unit.Tree; tree != nil && tree.Root != 0 {
+		if err := s.followFamily(tree.Root); err != nil {
+			return 0, err
+		}
 	}
 	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks)}
 	for _, e := range s.refused {

@@ -203,13 +203,6 @@ func newVerifierError(c *ebpf.CollectionSpec, name string, err error) *VerifierE
 	return e
 }
 
-// add adds a probe to those of the error.
-func (e *VerifierError) add(p *compiler.Probe) {
-	if !slices.Contains(e.Probes, p) {
-		e.Probes = append(e.Probes, p)
-	}
-}
-
 func (e *VerifierError) Error() string {
 	return fmt.Sprintf("load %s: the kernel's verifier refused the program, which is a bug of ksnoop: %v", e.Program, e.Err)
 }
@@ -342,7 +335,9 @@ func (s *Session) refusedProbes(refusals map[string]error) (all []*VerifierError
 				of[program] = newVerifierError(s.unit.Collection, program, err)
 				all = append(all, of[program])
 			}
-			of[program].add(place.Probe)
+			if e := of[program]; !slices.Contains(e.Probes, place.Probe) {
+				e.Probes = append(e.Probes, place.Probe)
+			}
 		}
 	}
 	index := func(e *VerifierError) int { return slices.Index(s.unit.Probes(), e.Probes[0]) }

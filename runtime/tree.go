@@ -26,16 +26,7 @@ func (s *Session) attachCompanions() error {
 	return nil
 }
 
-// follow finds the processes that are in the process tree already, if the unit
-// has a tree.
-func (s *Session) follow() error {
-	if tree := s.unit.Tree; tree != nil && tree.Root != 0 {
-		return s.followFamily(tree.Root)
-	}
-	return nil
-}
-
-// followFamily adds a process and its descendants. It repeats until it finds no new
+// followFamily adds a process and its descendants, which are there already. It repeats until it finds no new
 // process, because processes may start meanwhile; a process in the tree adds its
 // children itself.
 func (s *Session) followFamily(root uint32) error {
