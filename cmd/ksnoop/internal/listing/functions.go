@@ -310,7 +310,7 @@ func list(out *output, t *spec.Trace, target *compiler.Target, takes []string) (
 	fit = true
 	for _, name := range names {
 		one := listOne(named(t, name), target)
-		if one.unknown() && len(names) == 1 {
+		if one.probe == nil && one.fn == nil && len(names) == 1 {
 			_, err := resolve.FindFunction(t, target)
 			return false, err
 		}
@@ -327,8 +327,6 @@ type listed struct {
 	fn     *compiler.Function // if it cannot be traced: its name and type, or nil if the kernel has no such function
 	Reason string             // why it cannot be traced
 }
-
-func (l *listed) unknown() bool { return l.probe == nil && l.fn == nil }
 
 // listOne finds out how a function would be attached, or why it cannot be.
 func listOne(t *spec.Trace, target *compiler.Target) *listed {

@@ -29,7 +29,6 @@ func everywhere(c target.Choice) []string {
 
 // wantedType is the type of an argument: a type with a name, and the pointers to it.
 type wantedType struct {
-	text  string
 	named []btf.Type // of the kernel or the module; several types may have the name
 	stars int
 }
@@ -43,7 +42,7 @@ func parseWanted(text string, kernel *compiler.Target, module *btf.Spec) (*wante
 	}
 	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return w == "const" || w == "volatile" })
 	name = strings.Join(words, " ")
-	w := &wantedType{text: text, stars: strings.Count(text, "*")}
+	w := &wantedType{stars: strings.Count(text, "*")}
 	if name == "void" && w.stars > 0 {
 		w.named = []btf.Type{(*btf.Void)(nil)}
 		return w, nil
