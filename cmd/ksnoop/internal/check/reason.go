@@ -119,7 +119,7 @@ func explainFunction(t *spec.Trace, refused *spec.Error, target *compiler.Target
 	case spec.IsGlob(name), refused.Kind == spec.NoTracepoint, refused.Kind == spec.NoIterator:
 		f.reason = misfitFunction
 	case t.Tracepoint, t.Iterator:
-	case target.Symbols != nil && hasCode(target.Symbols.Lookup(name)):
+	case target.Symbols != nil && slices.ContainsFunc(target.Symbols.Lookup(name), kallsyms.Symbol.Text):
 	case target.Symbols != nil && len(target.Symbols.Suffixed(name)) > 0:
 		f.reason = misfitSuffix
 	case target.Symbols != nil && len(types) > 0 && name == kallsyms.Base(name):
@@ -131,11 +131,6 @@ func explainFunction(t *spec.Trace, refused *spec.Error, target *compiler.Target
 		f.text = withHints(refused.Msg, renamedHints(t, refused, target.Kernel))
 	}
 	return f
-}
-
-// hasCode reports whether one of the symbols is a function.
-func hasCode(symbols []kallsyms.Symbol) bool {
-	return slices.ContainsFunc(symbols, kallsyms.Symbol.Text)
 }
 
 // explainValue explains an error about a value of a function that exists.

@@ -47,7 +47,10 @@ func readSubjects(o *Options) ([]*subject, error) {
 	for _, text := range s.Texts {
 		subjects, ok, err := probeFileSubjects(text)
 		if !ok && err == nil {
-			subjects, err = specSubject(text)
+			var t *spec.Trace
+			if t, err = kprobe.ParseAny(text); err == nil {
+				subjects = specSubjects([]*spec.Trace{t})
+			}
 		}
 		errs = append(errs, err)
 		all = append(all, subjects...)
@@ -73,14 +76,6 @@ func readSubjects(o *Options) ([]*subject, error) {
 		return nil, exit.Usagef("there is nothing in %s: each line is empty, a comment or removed", strings.Join(s.Files, ", "))
 	}
 	return differentSubjects(all), nil
-}
-
-func specSubject(text string) ([]*subject, error) {
-	t, err := kprobe.ParseAny(text)
-	if err != nil {
-		return nil, err
-	}
-	return specSubjects([]*spec.Trace{t}), nil
 }
 
 func specSubjects(traces []*spec.Trace) []*subject {

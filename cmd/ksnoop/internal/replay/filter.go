@@ -273,11 +273,6 @@ func (f *filter) unknown(value spec.Expr, records bool) error {
 	return err.WithHint("%s", hint)
 }
 
-// shows reports whether an event is to be shown.
-func (f *filter) shows(ev *runtime.Event) bool {
-	return f.holds(ev.EventType, ev.Values, ev)
-}
-
 // rows returns the rows of a table of an event that are to be shown.
 func (f *filter) rows(all []runtime.Row, ev *compiler.EventType) []runtime.Row {
 	return slices.DeleteFunc(slices.Clone(all), func(r runtime.Row) bool {

@@ -86,8 +86,8 @@ func (o *Options) check() (file, cond string, err error) {
 		return "", "", exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(words))
 	}
 	for _, glob := range o.Funcs {
-		if err := checkGlob(glob); err != nil {
-			return "", "", err
+		if _, err := spec.ParseGlob(glob); err != nil {
+			return "", "", exit.Usagef("--func: %w", err)
 		}
 	}
 	return words[0], strings.Join(words[1:], ""), nil
@@ -249,7 +249,7 @@ func (p *player) record(rec []byte) error {
 	if err := p.ev.Decode(p.r.Unit, rec); err != nil {
 		return fmt.Errorf("read %s: %w", p.name, err)
 	}
-	if !p.within(p.ev.Time) || !matches(p.o.Funcs, p.ev.EventType) || p.filter != nil && !p.filter.shows(&p.ev) {
+	if !p.within(p.ev.Time) || !matches(p.o.Funcs, p.ev.EventType) || p.filter != nil && !p.filter.holds(p.ev.EventType, p.ev.Values, &p.ev) {
 		return nil
 	}
 	return p.out.Event(&p.ev)
@@ -327,14 +327,6 @@ func (m Moment) after(begin time.Duration) time.Duration {
 		return begin + min(m.At, math.MaxInt64-begin)
 	}
 	return m.At
-}
-
-// checkGlob returns an error for a value of --func that is not a pattern.
-func checkGlob(glob string) error {
-	if _, err := spec.ParseGlob(glob); err != nil {
-		return exit.Usagef("--func: %w", err)
-	}
-	return nil
 }
 
 // matches reports whether one of the globs matches the function of an event, or one of
