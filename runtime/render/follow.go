@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -181,14 +182,9 @@ func (l *line) compare(v *runtime.Value, proc process) {
 
 // paths returns the objects in the order of their beginning.
 func (j *journal) paths() []*followed {
-	var all []*followed
-	for _, o := range j.objects {
-		all = append(all, o)
-	}
-	slices.SortFunc(all, func(a, b *followed) int {
+	return slices.SortedFunc(maps.Values(j.objects), func(a, b *followed) int {
 		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.name, b.name))
 	})
-	return all
 }
 
 // argumentName returns the name of the argument, or value, that is the object.

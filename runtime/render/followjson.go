@@ -87,10 +87,7 @@ func (p *followJSON) Event(ev *runtime.Event) error {
 	p.text = quoteJSON(append(p.text, `,"object":`...), l.name)
 	p.text = append(p.text, `,"address":`...)
 	p.hex(l.addr)
-	p.text = quoteJSON(append(p.text, `,"func":`...), FunctionName(ev.Probe.Func))
-	if m := ev.Probe.Func.Module; m != "" {
-		p.text = quoteJSON(append(p.text, `,"module":`...), m)
-	}
+	p.text = appendFunction(append(p.text, ','), ev.Probe.Func)
 	p.text = quoteJSON(append(p.text, `,"arg":`...), argumentName(ev.Probe))
 	if l.begins && l.parent != "" {
 		p.text = quoteJSON(append(p.text, `,"parent":`...), l.parent)

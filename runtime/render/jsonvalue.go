@@ -111,11 +111,7 @@ func (p *jsonPrinter) shape(ev *compiler.EventType) *jsonShape {
 }
 
 func newJSONShape(ev *compiler.EventType) *jsonShape {
-	fn := ev.Probe.Func
-	head := quoteJSON([]byte(`,"func":`), FunctionName(fn))
-	if fn.Module != "" {
-		head = quoteJSON(append(head, `,"module":`...), fn.Module)
-	}
+	head := appendFunction([]byte(","), ev.Probe.Func)
 	head = quoteJSON(append(head, `,"kind":`...), ev.Kind.String())
 	if isLine(ev) {
 		head = quoteJSON(append(head, `,"group":`...), ev.Probe.Trace.GroupName())
@@ -124,15 +120,19 @@ func newJSONShape(ev *compiler.EventType) *jsonShape {
 	s := &jsonShape{head: string(head)}
 	n := ev.Begun()
 	if ev.Kind == compiler.SpanEvent {
-		fn := ev.Probe.Span.Begin.Func
-		begin := quoteJSON([]byte(`,"begin":{"func":`), FunctionName(fn))
-		if fn.Module != "" {
-			begin = quoteJSON(append(begin, `,"module":`...), fn.Module)
-		}
-		s.begin = string(append(begin, `,"time":`...))
+		s.begin = string(append(appendFunction([]byte(`,"begin":{`), ev.Probe.Span.Begin.Func), `,"time":`...))
 	}
 	s.items = append(newJSONItems(ev.Items[:n]), newJSONItems(ev.Items[n:])...)
 	return s
+}
+
+// appendFunction appends the name of a function and its module as members.
+func appendFunction(dst []byte, fn *compiler.Function) []byte {
+	dst = quoteJSON(append(dst, `"func":`...), FunctionName(fn))
+	if fn.Module != "" {
+		dst = quoteJSON(append(dst, `,"module":`...), fn.Module)
+	}
+	return dst
 }
 
 // newJSONItems names items. If items have the same name the second gets a number,

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -11,12 +13,8 @@ const watchHeader = "            TIME  CPU      PID COMM             MEMORY: BEF
 
 // onlyWrites reports whether a unit shows nothing but writes to memory.
 func onlyWrites(unit *compiler.Unit) bool {
-	for _, ev := range unit.Events {
-		if ev.Kind != compiler.WriteEvent && ev.Probe.Follow == nil {
-			return false
-		}
-	}
-	return len(unit.Events) > 0
+	other := func(ev *compiler.EventType) bool { return ev.Kind != compiler.WriteEvent && ev.Probe.Follow == nil }
+	return len(unit.Events) > 0 && !slices.ContainsFunc(unit.Events, other)
 }
 
 // written returns the values of a write by their meaning. after is nil where it is not
