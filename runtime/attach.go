@@ -305,12 +305,8 @@ func (b *bisection) find(places []compiler.Place, err error) {
 // ofPlace reports whether an error is about a function to attach to, and not
 // about the program, the user or the machine.
 func ofPlace(err error) bool {
-	for _, e := range []error{os.ErrNotExist, unix.EINVAL, unix.EBUSY, unix.EADDRNOTAVAIL, unix.ERANGE, unix.EILSEQ} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	all := []error{os.ErrNotExist, unix.EINVAL, unix.EBUSY, unix.EADDRNOTAVAIL, unix.ERANGE, unix.EILSEQ}
+	return slices.ContainsFunc(all, func(e error) bool { return errors.Is(err, e) })
 }
 
 // AttachError reports a probe that could not be attached.

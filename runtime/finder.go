@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bytes"
 	"fmt"
 	goruntime "runtime"
 	"sync"
@@ -38,7 +37,7 @@ type finder struct {
 	kernel *Kernel
 
 	mu    sync.Mutex
-	ask   *placeAsker
+	ask   *asker
 	known map[uint64]foundPlace // what was asked, by address
 }
 
@@ -71,7 +70,7 @@ func (f *finder) find(addr uint64) foundPlace {
 		if len(f.known) == mostKnown {
 			clear(f.known)
 		}
-		p.Place, p.ok = kallsyms.ParsePlace(f.ask.place(addr), addr)
+		p.Place, p.ok = kallsyms.ParsePlace(f.place(addr), addr)
 		f.known[addr] = p
 	}
 	return p
@@ -81,11 +80,9 @@ func (f *finder) find(addr uint64) foundPlace {
 // MODULE_NAME_LEN 56.
 const placeRoom = 1024
 
-// placeAsker asks for the symbol at an address.
-type placeAsker struct{ *asker }
-
-// newPlaceAsker loads the program that asks, or returns nil if the kernel does not permit it.
-func newPlaceAsker() *placeAsker {
+// newPlaceAsker loads the program that asks for the symbol at an address, or returns nil if
+// the kernel does not permit it.
+func newPlaceAsker() *asker {
 	format, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1, Flags: unix.BPF_F_RDONLY_PROG})
 	if err != nil {
 		return nil
@@ -94,7 +91,7 @@ func newPlaceAsker() *placeAsker {
 	if format.Put(uint32(0), []byte("%pS\x00")) != nil || format.Freeze() != nil {
 		return nil
 	}
-	a := newAsker("place", placeRoom, func(answer *ebpf.Map) asm.Instructions {
+	return newAsker("place", placeRoom, func(answer *ebpf.Map) asm.Instructions {
 		return asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord),
 			asm.StoreMem(asm.R10, -8, asm.R1, asm.DWord),
@@ -108,19 +105,14 @@ func newPlaceAsker() *placeAsker {
 			asm.Return(),
 		}
 	})
-	if a == nil {
-		return nil
-	}
-	return &placeAsker{a}
 }
 
 // place returns the text for an address, or "" if the kernel did not run the program.
-func (a *placeAsker) place(addr uint64) string {
-	if n, err := a.run(addr); err != nil || int32(n) <= 0 {
+func (f *finder) place(addr uint64) string {
+	if n, err := f.ask.run(addr); err != nil || int32(n) <= 0 {
 		return ""
 	}
-	text, _, _ := bytes.Cut(a.answer, []byte{0})
-	return string(text)
+	return string(untilNUL(f.ask.answer))
 }
 
 // asker runs a program that asks the kernel something, without attaching anything. The

@@ -33,10 +33,9 @@ func byTarget(at compiler.Attachment) []compiler.Attachment {
 }
 
 // attach makes the link of an attachment.
-func (s *Session) attach(at compiler.Attachment) (*attached, error) {
+func (s *Session) attach(at compiler.Attachment) (done *attached, err error) {
 	prog := s.coll.Programs[at.Program]
-	done := &attached{Attachment: at}
-	var err error
+	done = &attached{Attachment: at}
 	switch {
 	case at.Kind.Multi():
 		done.link, err = attachMulti(prog, at)
@@ -51,10 +50,7 @@ func (s *Session) attach(at compiler.Attachment) (*attached, error) {
 	default:
 		done.link, err = link.AttachTracing(link.TracingOptions{Program: prog})
 	}
-	if err != nil {
-		return nil, err
-	}
-	return done, nil
+	return done, err
 }
 
 func attachMulti(prog *ebpf.Program, at compiler.Attachment) (link.Link, error) {

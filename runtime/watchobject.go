@@ -232,10 +232,8 @@ func (s *Session) lives(b *breakpoints) (live bool) {
 func (s *Session) Watching() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, at := range s.attached {
-		if b, ok := at.link.(*breakpoints); ok && !b.ended {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.attached, func(at *attached) bool {
+		b, ok := at.link.(*breakpoints)
+		return ok && !b.ended
+	})
 }
