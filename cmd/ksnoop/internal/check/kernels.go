@@ -74,22 +74,16 @@ func runningKernel(features []string) (*kernel, error) {
 // verify returns an error unless the files exist.
 func (k *kernel) verify() error {
 	for _, file := range []string{k.types, k.symbols} {
-		if err := tryTypes(file); err != nil {
-			return err
+		if file == "" {
+			continue
 		}
+		f, err := os.Open(file)
+		if err != nil {
+			return exit.Misuse(err)
+		}
+		f.Close()
 	}
 	return nil
-}
-
-func tryTypes(file string) error {
-	if file == "" {
-		return nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return exit.Misuse(err)
-	}
-	return f.Close()
 }
 
 // fileNames returns a short distinct name for each file: it leaves out the path
