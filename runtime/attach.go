@@ -264,8 +264,7 @@ func badPlaces(places []compiler.Place, err error, try func([]compiler.Place) er
 	return b.bad
 }
 
-func allBad(places []compiler.Place, err error) []badPlace {
-	var bad []badPlace
+func allBad(places []compiler.Place, err error) (bad []badPlace) {
 	for _, p := range places {
 		bad = append(bad, badPlace{p, err})
 	}

@@ -237,8 +237,7 @@ func removeStale() {
 
 // staleEvents returns the events of processes that are not alive, from lines like
 // "r4096:ksnoop_7_1_a0b1/vfs_read vfs_read".
-func staleEvents(r io.Reader, alive func(pid int) bool) []string {
-	var stale []string
+func staleEvents(r io.Reader, alive func(pid int) bool) (stale []string) {
 	for s := bufio.NewScanner(r); s.Scan(); {
 		head, _, _ := strings.Cut(s.Text(), " ")
 		_, event, _ := strings.Cut(head, ":")

@@ -78,8 +78,7 @@ func readSubjects(o *Options) ([]*subject, error) {
 	return differentSubjects(all), nil
 }
 
-func specSubjects(traces []*spec.Trace) []*subject {
-	var all []*subject
+func specSubjects(traces []*spec.Trace) (all []*subject) {
 	for _, t := range traces {
 		one := part{functions: [][]*spec.Trace{{t}}}
 		all = append(all, &subject{name: t.Text, text: t.Text, parts: []part{one}, from: t.From})
@@ -88,8 +87,7 @@ func specSubjects(traces []*spec.Trace) []*subject {
 }
 
 // differentSubjects removes duplicates, and makes names unique.
-func differentSubjects(all []*subject) []*subject {
-	var different []*subject
+func differentSubjects(all []*subject) (different []*subject) {
 	texts, names := map[string]bool{}, map[string]int{}
 	for _, s := range all {
 		key := s.name + "\x00" + s.text

@@ -45,8 +45,7 @@ type shellWord struct {
 
 // splitShell splits a line into words. The last one, which may be empty, is the word
 // being typed.
-func splitShell(line string) []*shellWord {
-	var words []*shellWord
+func splitShell(line string) (words []*shellWord) {
 	var w *shellWord
 	for i := 0; i < len(line); i++ {
 		c := line[i]

@@ -33,8 +33,7 @@ func lines(text string) string {
 }
 
 // noteLines returns all lines of the notes.
-func noteLines(notes []string) []string {
-	var all []string
+func noteLines(notes []string) (all []string) {
 	for _, n := range notes {
 		all = append(all, strings.Split(lines(n), "\n")...)
 	}
@@ -42,8 +41,7 @@ func noteLines(notes []string) []string {
 }
 
 // nonEmpty returns the texts that are not empty.
-func nonEmpty(texts ...string) []string {
-	var all []string
+func nonEmpty(texts ...string) (all []string) {
 	for _, t := range texts {
 		if t != "" {
 			all = append(all, t)

@@ -204,8 +204,7 @@ func (t *tables) read() ([]*runtime.Table, error) {
 }
 
 // since returns what was counted since the last time.
-func (t *tables) since(all []*runtime.Table) []*runtime.Table {
-	var later []*runtime.Table
+func (t *tables) since(all []*runtime.Table) (later []*runtime.Table) {
 	for i, table := range all {
 		if i < len(t.before) {
 			table = table.After(t.before[i])
