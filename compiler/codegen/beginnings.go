@@ -248,13 +248,9 @@ func (p *program) exchange(w waiting, to int32, changed string) {
 		asm.And.Imm(asm.R1, int32(p.span.entries()-1)),
 		asm.Or.Imm(asm.R1, int32(p.span.number<<bits.Len(mostWaiting))),
 		asm.StoreMem(asm.RFP, w.lock, asm.R1, asm.DWord),
-		mapPtr(asm.R1, waitLocks),
 	)
-	p.move(asm.R2, asm.RFP, int(w.lock))
-	p.move(asm.R3, asm.RFP, int(w.lock))
+	p.insert(waitLocks, int(w.lock), int(w.lock))
 	p.emit(
-		asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)),
-		asm.FnMapUpdateElem.Call(),
 		asm.JNE.Imm(asm.R0, 0, changed), // another program is changing it
 		asm.LoadMem(asm.R1, rOut, waitState, asm.DWord),
 		asm.JNE.Reg(asm.R1, rStash, unlock),
@@ -270,9 +266,7 @@ func (p *program) exchange(w waiting, to int32, changed string) {
 
 // unlock ends the change of a state.
 func (p *program) unlock(w waiting) {
-	p.emit(mapPtr(asm.R1, waitLocks))
-	p.move(asm.R2, asm.RFP, int(w.lock))
-	p.emit(asm.FnMapDeleteElem.Call())
+	p.callMap(asm.FnMapDeleteElem, waitLocks, int(w.lock))
 }
 
 // setState sets the state of a taken entry to what is in a register, after all that

@@ -49,11 +49,9 @@ func (p *program) enterBusy() {
 		nested = p.counted("nested", compiler.CounterUnpaired, p.outLabel())
 	}
 	p.step("no program of this function runs on this CPU")
-	p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.index), asm.Word), mapPtr(asm.R1, busyMap))
-	p.move(asm.R2, asm.RFP, spKey)
+	p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.index), asm.Word))
+	p.lookup(busyMap, spKey, p.outLabel())
 	p.emit(
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, p.outLabel()),
 		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
 		asm.JEq.Imm(asm.R1, 1, nested),
 		asm.StoreMem(asm.RFP, int16(p.busy), asm.R0, asm.DWord),

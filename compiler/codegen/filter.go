@@ -41,13 +41,8 @@ func (p *program) filter() {
 func (p *program) inTree() {
 	p.identify()
 	p.step("process is in the tree")
-	p.emit(
-		asm.RSh.Imm(asm.R0, 32),
-		asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word),
-		mapPtr(asm.R1, compiler.TreeMap),
-	)
-	p.move(asm.R2, asm.RFP, spKey)
-	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, p.foreign()))
+	p.emit(asm.RSh.Imm(asm.R0, 32), asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word))
+	p.lookup(compiler.TreeMap, spKey, p.foreign())
 }
 
 // needsProcess reports whether a condition concerns the process or thread.

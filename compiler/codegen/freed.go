@@ -33,7 +33,7 @@ func (u *generator) addFreed(t *threads) {
 	)
 	f.bucketNumber(t)
 	f.emit(asm.StoreMem(asm.RFP, spKey, asm.R1, asm.DWord))
-	f.delete(overflowMap, spKey)
+	f.callMap(asm.FnMapDeleteElem, overflowMap, spKey)
 	f.label("overflow")
 	f.step("what it has had without a bucket")
 	f.ownBucket()
@@ -41,7 +41,7 @@ func (u *generator) addFreed(t *threads) {
 	f.lookup(overflowMap, spTask, "exit")
 	f.emit(asm.Mov.Reg(asm.R8, asm.R0))
 	f.empty("overflow")
-	f.delete(overflowMap, spTask)
+	f.callMap(asm.FnMapDeleteElem, overflowMap, spTask)
 	f.ownBucket()
 	f.emit(asm.Mov.Imm(asm.R1, -1), asm.AddAtomic.Mem(asm.R2, asm.R1, asm.DWord, elementOverflow))
 	f.leave()
@@ -60,12 +60,6 @@ type freed struct {
 func (f *freed) ownBucket() {
 	f.emit(asm.LoadMem(asm.R0, asm.RFP, spTask, asm.DWord))
 	f.bucket(f.threads)
-}
-
-func (f *freed) delete(name string, key int) {
-	f.emit(mapPtr(asm.R1, name))
-	f.move(asm.R2, asm.RFP, key)
-	f.emit(asm.FnMapDeleteElem.Call())
 }
 
 // empty forgets the calls in the element at R8.
@@ -103,7 +97,7 @@ func (f *freed) deleteBig(prefix string) {
 	for i, size := range f.big {
 		other := prefix + f.fresh("class")
 		f.emit(asm.JNE.Imm(asm.R7, int32(i+1), other))
-		f.delete(bigMap(size), spBig)
+		f.callMap(asm.FnMapDeleteElem, bigMap(size), spBig)
 		f.label(other)
 	}
 }

@@ -67,13 +67,10 @@ func (p *program) keepFirst(done string) {
 		p.emit(asm.StoreMem(asm.RFP, int16(p.first+compiler.FirstTime), asm.R0, asm.DWord))
 		p.step("keep it, unless there is one on another CPU")
 		p.loadNumber()
-		p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word), mapPtr(asm.R1, compiler.FirstMap))
-		p.move(asm.R2, asm.RFP, spKey)
-		p.move(asm.R3, asm.RFP, p.first)
+		p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word))
+		p.insert(compiler.FirstMap, spKey, p.first)
 		inserted := p.fresh("inserted")
 		p.emit(
-			asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)),
-			asm.FnMapUpdateElem.Call(),
 			asm.JEq.Imm(asm.R0, 0, inserted),
 			asm.JNE.Imm32(asm.R0, eexist, kept), // the map is in use: a later call may be stored
 		)
@@ -157,9 +154,7 @@ func (p *program) elementAt(name, missing string) {
 	} else {
 		p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.element), asm.Word))
 	}
-	p.emit(mapPtr(asm.R1, name))
-	p.move(asm.R2, asm.RFP, spKey)
-	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+	p.lookup(name, spKey, missing)
 }
 
 // cookieElement is the first bit of the index of a probe's element in a link's

@@ -176,9 +176,9 @@ func (p *program) lockObjects(busy string) {
 		)
 		return
 	}
-	p.objectLockKey()
-	p.move(asm.R3, asm.RFP, spKey)
-	p.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call(), asm.JNE.Imm(asm.R0, 0, busy))
+	p.setWord(spKey, 0)
+	p.insert(objectLock, spKey, spKey)
+	p.emit(asm.JNE.Imm(asm.R0, 0, busy))
 }
 
 func (p *program) unlockObjects() {
@@ -186,14 +186,6 @@ func (p *program) unlockObjects() {
 		p.emit(asm.Mov.Imm(asm.R1, 0), exchange(rBase, asm.R1, compiler.ObjectLock))
 		return
 	}
-	p.objectLockKey()
-	p.emit(asm.FnMapDeleteElem.Call())
-}
-
-// objectLockKey loads the first arguments of a call about the element of the map
-// objectLock.
-func (p *program) objectLockKey() {
 	p.setWord(spKey, 0)
-	p.emit(mapPtr(asm.R1, objectLock))
-	p.move(asm.R2, asm.RFP, spKey)
+	p.callMap(asm.FnMapDeleteElem, objectLock, spKey)
 }

@@ -135,9 +135,8 @@ func (p *program) askLocked(limited string) {
 	p.loadNumber()
 	p.emit(asm.StoreMem(asm.RFP, spKey, asm.R0, asm.Word))
 	for range rateTries {
-		p.lockKey()
-		p.move(asm.R3, asm.RFP, spKey)
-		p.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call(), asm.JEq.Imm(asm.R0, 0, locked))
+		p.insert(rateLocks, spKey, spKey)
+		p.emit(asm.JEq.Imm(asm.R0, 0, locked))
 	}
 	p.emit(asm.Ja.Label(limited))
 	p.label(locked)
@@ -148,9 +147,9 @@ func (p *program) askLocked(limited string) {
 	p.emit(asm.Mov.Reg(asm.R1, asm.R0))
 	p.fits(asm.R1, full)
 	p.emit(asm.Add.Imm(asm.R0, 1), asm.StoreMem(rOut, 0, asm.R0, asm.DWord))
-	p.unlockRate()
+	p.callMap(asm.FnMapDeleteElem, rateLocks, spKey)
 	p.later(full, func() {
-		p.unlockRate()
+		p.callMap(asm.FnMapDeleteElem, rateLocks, spKey)
 		p.emit(asm.Ja.Label(limited))
 	})
 }
@@ -164,15 +163,4 @@ func (p *program) secondOf(reg, word asm.Register) {
 // fits goes to limited unless the number in the lower half of a word is low enough.
 func (p *program) fits(word asm.Register, limited string) {
 	p.emit(asm.Mov.Reg32(word, word), asm.JGE.Imm(word, int32(p.opts.Rate), limited))
-}
-
-// lockKey loads the first arguments of a call about an element of the map rateLocks.
-func (p *program) lockKey() {
-	p.emit(mapPtr(asm.R1, rateLocks))
-	p.move(asm.R2, asm.RFP, spKey)
-}
-
-func (p *program) unlockRate() {
-	p.lockKey()
-	p.emit(asm.FnMapDeleteElem.Call())
 }

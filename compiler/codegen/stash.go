@@ -130,9 +130,8 @@ func (p *program) findKept(s *stash, reg asm.Register, tag int, missing string) 
 // bigCall calls a helper for the large value of the current thread whose tag
 // follows the stack offset.
 func (p *program) bigCall(s *stash, key int, fn asm.BuiltinFunc) {
-	p.emit(asm.FnGetCurrentTask.Call(), asm.StoreMem(asm.RFP, int16(key), asm.R0, asm.DWord), mapPtr(asm.R1, bigMap(s.room)))
-	p.move(asm.R2, asm.RFP, key)
-	p.emit(fn.Call())
+	p.emit(asm.FnGetCurrentTask.Call(), asm.StoreMem(asm.RFP, int16(key), asm.R0, asm.DWord))
+	p.callMap(fn, bigMap(s.room), key)
 }
 
 // recall points rStash to the stash entry of the call. A call without one did

@@ -200,11 +200,31 @@ func (p *program) thread(missing string) (here string) {
 	return here
 }
 
-// lookup points R0 to the element of a map for the key at a stack offset.
-func (c *code) lookup(name string, key int, missing string) {
+// mapKey loads the first arguments of a call about the element of a map for the key at a
+// stack offset.
+func (c *code) mapKey(name string, key int) {
 	c.emit(mapPtr(asm.R1, name))
 	c.move(asm.R2, asm.RFP, key)
-	c.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
+}
+
+// callMap calls a helper for the element of a map for the key at a stack offset.
+func (c *code) callMap(fn asm.BuiltinFunc, name string, key int) {
+	c.mapKey(name, key)
+	c.emit(fn.Call())
+}
+
+// lookup points R0 to the element of a map for the key at a stack offset.
+func (c *code) lookup(name string, key int, missing string) {
+	c.callMap(asm.FnMapLookupElem, name, key)
+	c.emit(asm.JEq.Imm(asm.R0, 0, missing))
+}
+
+// insert adds an element to a map unless it has one for the key. The key and the value are
+// at stack offsets. R0 is 0 if the element has been added.
+func (c *code) insert(name string, key, value int) {
+	c.mapKey(name, key)
+	c.move(asm.R3, asm.RFP, value)
+	c.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
 }
 
 // insertZeroes adds an element of zeroes to a map. The key is at a stack
@@ -213,8 +233,8 @@ func (c *code) lookup(name string, key int, missing string) {
 func (c *code) insertZeroes(name string, key, size int, flags ebpf.MapUpdateFlags, full string) {
 	c.emit(asm.StoreImm(asm.RFP, spIndex, 0, asm.Word))
 	c.lookup(fmt.Sprintf("zeroes%d", size), spIndex, full)
-	c.emit(asm.Mov.Reg(asm.R3, asm.R0), mapPtr(asm.R1, name))
-	c.move(asm.R2, asm.RFP, key)
+	c.emit(asm.Mov.Reg(asm.R3, asm.R0))
+	c.mapKey(name, key)
 	c.emit(asm.Mov.Imm(asm.R4, int32(flags)), asm.FnMapUpdateElem.Call())
 }
 

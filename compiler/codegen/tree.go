@@ -58,15 +58,14 @@ func forked(t *compiler.Tasks) asm.Instructions {
 		asm.JEq.Reg(asm.R1, asm.R2, "child"),
 	)
 	c.step("parent is in the tree")
-	c.treeCall(asm.FnMapLookupElem, spParent)
-	c.emit(asm.JEq.Imm(asm.R0, 0, "stranger"))
+	c.lookup(compiler.TreeMap, spParent, "stranger")
 	c.label("child")
 	c.step("add child")
 	c.loadSignal(t, asm.R8)
 	c.emit(asm.StoreMem(asm.RFP, spSignal, asm.R1, asm.DWord))
 	c.move(asm.R3, asm.RFP, spSignal)
 	c.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateAny)))
-	c.treeCall(asm.FnMapUpdateElem, spChild)
+	c.callMap(asm.FnMapUpdateElem, compiler.TreeMap, spChild)
 	c.emit(asm.JEq.Imm(asm.R0, 0, "exit"))
 	c.step("count it as too many")
 	c.emit(
@@ -78,7 +77,7 @@ func forked(t *compiler.Tasks) asm.Instructions {
 	// The id of a process may be reused some time before sched_process_free.
 	c.label("stranger")
 	c.step("forget a process that had the id before")
-	c.treeCall(asm.FnMapDeleteElem, spChild)
+	c.callMap(asm.FnMapDeleteElem, compiler.TreeMap, spChild)
 	c.leave()
 	return c.insns
 }
@@ -95,15 +94,14 @@ func left(t *compiler.Tasks) asm.Instructions {
 	c.loadSignal(t, asm.R8)
 	c.emit(asm.Mov.Reg(asm.R7, asm.R1))
 	c.step("p is in the tree")
-	c.treeCall(asm.FnMapLookupElem, spChild)
-	c.emit(asm.JEq.Imm(asm.R0, 0, "exit"))
+	c.lookup(compiler.TreeMap, spChild, "exit")
 	c.step("and is not another process that has got its id since")
 	c.emit(
 		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
 		asm.JNE.Reg(asm.R1, asm.R7, "exit"),
 	)
 	c.step("remove it")
-	c.treeCall(asm.FnMapDeleteElem, spChild)
+	c.callMap(asm.FnMapDeleteElem, compiler.TreeMap, spChild)
 	c.leave()
 	return c.insns
 }
@@ -126,13 +124,6 @@ func (c *code) loadSignal(t *compiler.Tasks, task asm.Register) {
 	c.move(asm.R3, task, t.Signal)
 	c.move(asm.R1, asm.RFP, spSignal)
 	c.emit(asm.FnProbeReadKernel.Call(), asm.LoadMem(asm.R1, asm.RFP, spSignal, asm.DWord))
-}
-
-// treeCall calls a helper for the map of the tree, with a key on the stack.
-func (c *code) treeCall(fn asm.BuiltinFunc, key int) {
-	c.emit(mapPtr(asm.R1, compiler.TreeMap))
-	c.move(asm.R2, asm.RFP, key)
-	c.emit(fn.Call())
 }
 
 func (c *code) leave() {
