@@ -24,7 +24,7 @@ func (p *program) captureItem(v *compiler.Value, i int) {
 	defer func() { p.capturing = false }()
 	switch {
 	case p.saved[v] != 0 && v.Scalar == nil:
-		p.captureSaved(v, slot)
+		p.copyWord(rOut, p.out(slot.Data), asm.RFP, int16(p.saved[v])) // the bytes of watched memory, see keepState
 	case v.Base.Builtin == compiler.KernelStack:
 		p.captureStack(slot, i, done)
 	case v.Base.Builtin == compiler.UserStack:
@@ -111,10 +111,7 @@ func (p *program) captureBytes(v *compiler.Value, slot compiler.Slot, fault stri
 		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
 	default:
 		for i, w := range words[:compiler.Align8(slot.Cap)/8] {
-			p.emit(
-				asm.LoadMem(asm.R1, rContext, w.Reg, asm.DWord),
-				asm.StoreMem(rOut, p.out(slot.Data+8*i), asm.R1, asm.DWord),
-			)
+			p.copyWord(rOut, p.out(slot.Data+8*i), rContext, w.Reg)
 		}
 	}
 }
@@ -224,14 +221,10 @@ func (p *program) lacksCaller() bool {
 // was stored 8 bytes after its place, and adds its size to R0 unless there is no stack.
 func (p *program) insertCaller(slot compiler.Slot) {
 	none := p.fresh("nostack")
-	p.emit(
-		asm.JSLT.Imm(asm.R0, 8, none),
-		asm.LoadMem(asm.R1, rOut, p.out(slot.Data+8), asm.DWord),
-		asm.StoreMem(rOut, p.out(slot.Data), asm.R1, asm.DWord),
-		asm.LoadMem(asm.R1, rContext, p.opts.Arch.RetAddr.Reg, asm.DWord),
-		asm.StoreMem(rOut, p.out(slot.Data+8), asm.R1, asm.DWord),
-		asm.Add.Imm(asm.R0, 8),
-	)
+	p.emit(asm.JSLT.Imm(asm.R0, 8, none))
+	p.copyWord(rOut, p.out(slot.Data), rOut, p.out(slot.Data+8))
+	p.copyWord(rOut, p.out(slot.Data+8), rContext, p.opts.Arch.RetAddr.Reg)
+	p.emit(asm.Add.Imm(asm.R0, 8))
 	p.label(none)
 }
 

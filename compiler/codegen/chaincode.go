@@ -112,10 +112,7 @@ func (p *chainProgram) push() {
 	p.emit(asm.Mov.Reg(rStash, rOut), asm.Mov.Imm(asm.R1, 0), asm.StoreMem(rStash, chainShown, asm.R1, asm.DWord))
 	p.pushOuter()
 	if len(p.probe.Outcomes) > 0 {
-		p.emit(
-			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
-			asm.StoreMem(rStash, chainFlags, asm.R1, asm.DWord),
-		)
+		p.copyWord(rStash, chainFlags, asm.RFP, spFlags)
 	}
 	if l.entry == nil {
 		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rStash, chainStart, asm.R0, asm.DWord))
@@ -126,10 +123,7 @@ func (p *chainProgram) push() {
 	p.event = l.entry
 	p.number = l.entry.Number
 	p.header()
-	p.emit(
-		asm.LoadMem(asm.R1, rOut, p.out(compiler.HeaderTime), asm.DWord),
-		asm.StoreMem(rStash, chainStart, asm.R1, asm.DWord),
-	)
+	p.copyWord(rStash, chainStart, rOut, p.out(compiler.HeaderTime))
 	p.storeCaller()
 	p.clearFaults()
 	p.capture(l.entry.Items)
@@ -146,16 +140,10 @@ func (p *chainProgram) pushOuter() {
 	if n > 1 {
 		p.findKept(&p.levels[n-1].stash, rBase, spNear, p.exitLabel())
 		for i := range n - 1 {
-			p.emit(
-				asm.LoadMem(asm.R1, rBase, int16(chainOuter+8*i), asm.DWord),
-				asm.StoreMem(rStash, int16(chainOuter+8*i), asm.R1, asm.DWord),
-			)
+			p.copyWord(rStash, int16(chainOuter+8*i), rBase, int16(chainOuter+8*i))
 		}
 	}
-	p.emit(
-		asm.LoadMem(asm.R1, asm.RFP, spNear, asm.DWord),
-		asm.StoreMem(rStash, int16(chainOuter+8*(n-1)), asm.R1, asm.DWord),
-	)
+	p.copyWord(rStash, int16(chainOuter+8*(n-1)), asm.RFP, spNear)
 }
 
 // storeCaller stores the frame address of the caller, computed from its tag in
@@ -179,10 +167,7 @@ func (p *chainProgram) complete() {
 		l := &p.levels[i]
 		next := p.fresh("level")
 		p.step("entry of %s", p.chain.Of[i].Func.Name)
-		p.emit(
-			asm.LoadMem(asm.R1, rStash, int16(chainOuter+8*i), asm.DWord),
-			asm.StoreMem(asm.RFP, spNear, asm.R1, asm.DWord),
-		)
+		p.copyWord(asm.RFP, spNear, rStash, int16(chainOuter+8*i))
 		p.findKept(&l.stash, rBase, spNear, next)
 		p.emit(asm.LoadMem(asm.R1, rBase, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, next))
 		p.writeEntry(l, rBase)
@@ -248,15 +233,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 		p.reserve(size, p.counted("lost", compiler.CounterLost, written))
 		p.emit(asm.Mov.Reg(rOut, asm.R0))
 		p.origin = 0
-		if size <= smallCopy {
-			for i := 0; i < size; i += 8 {
-				p.emit(asm.LoadMem(asm.R1, kept, int16(l.record+i), asm.DWord), asm.StoreMem(rOut, int16(i), asm.R1, asm.DWord))
-			}
-		} else {
-			p.emit(asm.Mov.Reg(asm.R1, rOut), asm.Mov.Imm(asm.R2, int32(size)))
-			p.move(asm.R3, kept, l.record)
-			p.emit(asm.FnProbeReadKernel.Call())
-		}
+		p.copyKept(0, kept, l.record, size)
 		p.submit()
 		p.label(written)
 	})
@@ -269,10 +246,7 @@ func (p *chainProgram) writeReturn() {
 		p.record(p.event.Items, func() {
 			p.header()
 			p.storeCaller()
-			p.emit(
-				asm.LoadMem(asm.R1, rStash, chainStart, asm.DWord),
-				asm.StoreMem(rOut, p.out(p.event.Layout.Start), asm.R1, asm.DWord),
-			)
+			p.copyWord(rOut, p.out(p.event.Layout.Start), rStash, chainStart)
 			p.clearFaults()
 		})
 	})

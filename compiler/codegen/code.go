@@ -153,6 +153,12 @@ func (c *code) setWord(off int16, v int32) {
 	c.emit(asm.Mov.Imm(asm.R1, v), asm.StoreMem(asm.RFP, off, asm.R1, asm.DWord))
 }
 
+// copyWord copies a word from an offset from one register to an offset from another. It
+// uses R1.
+func (c *code) copyWord(to asm.Register, toOff int16, from asm.Register, fromOff int16) {
+	c.emit(asm.LoadMem(asm.R1, from, fromOff, asm.DWord), asm.StoreMem(to, toOff, asm.R1, asm.DWord))
+}
+
 // extend extends the loaded bytes of a scalar in reg to 64 bits.
 func (c *code) extend(reg asm.Register, s *compiler.Scalar) {
 	if s.Width() == 64 {

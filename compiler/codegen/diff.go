@@ -197,5 +197,5 @@ func (p *program) captureDiff(v *compiler.Value, slot compiler.Slot, fault strin
 		p.emit(asm.StoreMem(rOut, p.out(slot.Off), rBase, asm.DWord))
 		return
 	}
-	p.copyKept(slot.Data, room.bytes, room.size)
+	p.copyKept(slot.Data, rStash, room.bytes, room.size)
 }

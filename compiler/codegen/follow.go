@@ -210,10 +210,7 @@ func (p *program) line() {
 		p.header()
 		p.step("the object")
 		for _, word := range []int{compiler.ObjectAddr, compiler.ObjectNumber} {
-			p.emit(
-				asm.LoadMem(asm.R1, asm.RFP, p.followed+int16(word), asm.DWord),
-				asm.StoreMem(rOut, p.out(p.event.Layout.Object+word), asm.R1, asm.DWord),
-			)
+			p.copyWord(rOut, p.out(p.event.Layout.Object+word), asm.RFP, p.followed+int16(word))
 		}
 		p.fill()
 	})

@@ -74,11 +74,9 @@ func (p *program) beginSpan() {
 	p.entryAt(rOut, w.found)
 	p.event, p.origin = b.event, b.origin
 	l := &b.event.Layout
+	p.copyWord(rOut, waitKey, asm.RFP, w.key)
+	p.copyWord(rOut, p.out(l.Begin+compiler.BeginPIDTID), asm.RFP, spPIDTID)
 	p.emit(
-		asm.LoadMem(asm.R1, asm.RFP, w.key, asm.DWord),
-		asm.StoreMem(rOut, waitKey, asm.R1, asm.DWord),
-		asm.LoadMem(asm.R1, asm.RFP, spPIDTID, asm.DWord),
-		asm.StoreMem(rOut, p.out(l.Begin+compiler.BeginPIDTID), asm.R1, asm.DWord),
 		asm.FnGetSmpProcessorId.Call(),
 		asm.StoreMem(rOut, p.out(l.Begin+compiler.BeginCPU), asm.R0, asm.DWord),
 		asm.FnKtimeGetNs.Call(),
@@ -139,20 +137,7 @@ func (p *program) recordSpan() {
 	p.record(p.probe.Items(), func() {
 		p.header()
 		p.step("what the beginning knew")
-		size := b.run - waitRun
-		if size <= smallCopy {
-			for at := waitRun; at < b.run; at += 8 {
-				p.emit(
-					asm.LoadMem(asm.R1, rStash, int16(at), asm.DWord),
-					asm.StoreMem(rOut, p.out(b.origin+at), asm.R1, asm.DWord),
-				)
-			}
-			return
-		}
-		p.move(asm.R1, rOut, b.origin+waitRun-p.origin)
-		p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-		p.move(asm.R3, rStash, waitRun)
-		p.emit(asm.FnProbeReadKernel.Call())
+		p.copyKept(b.origin+waitRun, rStash, waitRun, b.run-waitRun)
 	})
 }
 
@@ -211,16 +196,13 @@ func (p *program) begunStackNumber(v *compiler.Value, at int, full string) {
 	from := p.span.stacks[v]
 	p.emit(asm.LoadMem(asm.R1, rStash, int16(from), asm.DWord), asm.JSLT.Imm(asm.R1, 0, full))
 	for i := 0; i < compiler.KeyRoom(v); i += 8 {
-		p.emit(asm.LoadMem(asm.R1, rStash, int16(from+i), asm.DWord), asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
+		p.copyWord(asm.RFP, int16(at+i), rStash, int16(from+i))
 	}
 }
 
 // copyBegunStack copies the stack at the beginning to the row at rOut.
 func (p *program) copyBegunStack(v *compiler.Value, at int) {
 	from, _, _ := p.keptAt(v)
-	p.emit(asm.LoadMem(asm.R1, rStash, from, asm.DWord), asm.StoreMem(rOut, int16(at), asm.R1, asm.DWord))
-	p.move(asm.R1, rOut, at+8)
-	p.emit(asm.Mov.Imm(asm.R2, int32(min(stackBytes, p.keptRoom(v)))))
-	p.move(asm.R3, rStash, p.keptData(v))
-	p.emit(asm.FnProbeReadKernel.Call())
+	p.copyWord(rOut, int16(at), rStash, from)
+	p.copyKept(at+8, rStash, p.keptData(v), min(stackBytes, p.keptRoom(v)))
 }

@@ -83,10 +83,7 @@ func (p *program) keep(s *stash) {
 		p.emit(asm.StoreMem(rOut, p.out(start), asm.R0, asm.DWord))
 	}
 	if flags := s.event.Layout.Outcomes; flags != 0 {
-		p.emit(
-			asm.LoadMem(asm.R1, asm.RFP, spFlags, asm.DWord),
-			asm.StoreMem(rOut, p.out(flags), asm.R1, asm.DWord),
-		)
+		p.copyWord(rOut, p.out(flags), asm.RFP, spFlags)
 	}
 	if s.origin+s.run > s.event.Layout.Faults {
 		p.clearFaults()
@@ -122,7 +119,7 @@ func (p *program) findKept(s *stash, reg asm.Register, tag int, missing string) 
 	if s.class == 0 {
 		return
 	}
-	p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(tag), asm.DWord), asm.StoreMem(asm.RFP, spBig+8, asm.R1, asm.DWord))
+	p.copyWord(asm.RFP, spBig+8, asm.RFP, int16(tag))
 	p.bigCall(s, spBig, asm.FnMapLookupElem)
 	p.emit(asm.JEq.Imm(asm.R0, 0, missing), asm.Mov.Reg(reg, asm.R0))
 }
@@ -156,23 +153,20 @@ const smallCopy = 128
 // copyStash copies the run of bytes into the record.
 func (p *program) copyStash(s *stash) {
 	p.step("values kept at entry")
-	p.copyKept(s.origin+tagSize, tagSize, s.run-tagSize)
+	p.copyKept(s.origin+tagSize, rStash, tagSize, s.run-tagSize)
 }
 
-// copyKept copies bytes from an offset in the stash entry to one in the record.
-func (p *program) copyKept(to, from, size int) {
+// copyKept copies bytes from an offset from the register kept to one in the record.
+func (p *program) copyKept(to int, kept asm.Register, from, size int) {
 	if size <= smallCopy && from+size <= compiler.MaxStore {
 		for i := 0; i < size; i += 8 {
-			p.emit(
-				asm.LoadMem(asm.R1, rStash, int16(from+i), asm.DWord),
-				asm.StoreMem(rOut, p.out(to+i), asm.R1, asm.DWord),
-			)
+			p.copyWord(rOut, p.out(to+i), kept, int16(from+i))
 		}
 		return
 	}
 	p.move(asm.R1, rOut, to-p.origin)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	p.move(asm.R3, rStash, from)
+	p.move(asm.R3, kept, from)
 	p.emit(asm.FnProbeReadKernel.Call())
 }
 

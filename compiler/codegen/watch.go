@@ -169,14 +169,6 @@ func (p *program) keepState(v *compiler.Value) {
 	p.saved[v] = at
 }
 
-// captureSaved stores the bytes of a value that are kept in the stack frame.
-func (p *program) captureSaved(v *compiler.Value, slot compiler.Slot) {
-	p.emit(
-		asm.LoadMem(asm.R1, asm.RFP, int16(p.saved[v]), asm.DWord),
-		asm.StoreMem(rOut, p.out(slot.Data), asm.R1, asm.DWord),
-	)
-}
-
 // reserveTries is how often a record is asked for. Breakpoints are hit as
 // non-maskable interrupts, which get no record while another CPU is getting one.
 const reserveTries = 256
