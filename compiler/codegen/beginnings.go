@@ -150,8 +150,8 @@ func (p *program) takeAll(w waiting, replaces bool) {
 	p.emit(asm.LoadMem(asm.R1, asm.RFP, w.found, asm.DWord), asm.JSGE.Imm(asm.R1, 0, another))
 	p.keepFound(w)
 	if replaces {
-		p.addFixed(p.span.begin.Number, compiler.CounterReplaced, 1)
-		p.addFixed(p.span.begin.Number, compiler.CounterOpen, -1)
+		p.addBegun(compiler.CounterReplaced, 1)
+		p.addBegun(compiler.CounterOpen, -1)
 	}
 	p.label(next)
 	p.emit(asm.Add.Imm(rBase, 1), asm.JLT.Imm(rBase, int32(p.window()), loop))
@@ -159,8 +159,8 @@ func (p *program) takeAll(w waiting, replaces bool) {
 		p.step("one more beginning, which came at the same time")
 		p.emit(asm.Mov.Imm(asm.R1, stateFree))
 		p.setState(rOut, asm.R1)
-		p.addFixed(p.span.begin.Number, compiler.CounterReplaced, 1)
-		p.addFixed(p.span.begin.Number, compiler.CounterOpen, -1)
+		p.addBegun(compiler.CounterReplaced, 1)
+		p.addBegun(compiler.CounterOpen, -1)
 		p.emit(asm.Ja.Label(next))
 	})
 }
@@ -189,7 +189,7 @@ func (p *program) takeFree(w waiting) {
 	)
 	p.later(full, func() { p.count(compiler.CounterNoRoom, p.exitLabel()) })
 	p.label(found)
-	p.addFixed(p.span.begin.Number, compiler.CounterOpen, 1)
+	p.addBegun(compiler.CounterOpen, 1)
 }
 
 // window returns the number of entries in which a key can be.

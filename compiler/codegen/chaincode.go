@@ -193,14 +193,14 @@ func (p *chainProgram) limitChain() (complete string) {
 		ev = l.ret
 	}
 	limited := p.fresh("limited")
-	p.of(ev, func() { p.ask(limited) })
+	p.of(ev.Number, func() { p.ask(limited) })
 	p.later(limited, func() {
 		p.emit(asm.Mov.Imm(asm.R1, chainLimited), asm.StoreMem(rStash, chainShown, asm.R1, asm.DWord))
 		if l.entry == nil {
 			p.emit(asm.Ja.Label(complete))
 			return
 		}
-		p.of(l.entry, func() { p.countLimited(complete) })
+		p.of(l.entry.Number, func() { p.countLimited(complete) })
 	})
 	return complete
 }
@@ -217,7 +217,7 @@ func (p *chainProgram) limitReturn() {
 		return
 	}
 	p.emit(asm.JEq.Imm(asm.R1, chainLimited, limited))
-	p.later(limited, func() { p.of(p.level().ret, func() { p.countLimited(drop) }) })
+	p.later(limited, func() { p.of(p.level().ret.Number, func() { p.countLimited(drop) }) })
 }
 
 // writeEntry writes the record of a call's entry that is kept.
@@ -226,7 +226,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 	if l.entry == nil {
 		return
 	}
-	p.of(l.entry, func() {
+	p.of(l.entry.Number, func() {
 		written := p.fresh("written")
 		size := l.entry.Layout.Size
 		p.countMatched()
@@ -242,7 +242,7 @@ func (p *chainProgram) writeEntry(l *chainLevel, kept asm.Register) {
 // writeReturn writes the event at return.
 func (p *chainProgram) writeReturn() {
 	p.event = p.level().ret
-	p.of(p.event, func() {
+	p.of(p.event.Number, func() {
 		p.record(p.event.Items, func() {
 			p.header()
 			p.storeCaller()
@@ -252,20 +252,12 @@ func (p *chainProgram) writeReturn() {
 	})
 }
 
-// of has generate write code that counts for an event.
-func (p *chainProgram) of(ev *compiler.EventType, generate func()) {
-	own := p.number
-	p.number = ev.Number
-	generate()
-	p.number = own
-}
-
 // countReturn counts the return of a call that is not shown, and its entry if
 // that was not shown either.
 func (p *chainProgram) countReturn() {
 	l := p.level()
 	if l.ret != nil {
-		p.of(l.ret, func() {
+		p.of(l.ret.Number, func() {
 			next := p.fresh("also")
 			p.count(compiler.CounterFiltered, next)
 			p.label(next)
@@ -276,5 +268,5 @@ func (p *chainProgram) countReturn() {
 		return
 	}
 	p.emit(asm.LoadMem(asm.R1, rStash, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, p.unshown()))
-	p.of(l.entry, func() { p.count(compiler.CounterFiltered, p.unshown()) })
+	p.of(l.entry.Number, func() { p.count(compiler.CounterFiltered, p.unshown()) })
 }

@@ -101,29 +101,25 @@ func (p *program) add(off int) {
 	p.emit(asm.Mov.Imm(asm.R1, 1), asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(off)))
 }
 
-// addFixed adds to a counter of an event that is known by its number.
-func (p *program) addFixed(event int, counter compiler.Counter, n int32) {
+// addBegun adds to a counter of the beginnings of the program's span.
+func (p *program) addBegun(counter compiler.Counter, n int32) {
 	p.step("%s: %+d", counter, n)
-	p.emit(
-		asm.FnGetSmpProcessorId.Call(),
-		asm.And.Imm(asm.R0, int32(p.layout.Slots-1)),
-		asm.LSh.Imm(asm.R0, compiler.SlotBits),
-		asm.LoadMapValue(asm.R1, 0, uint32(p.layout.At(event, 0))).WithReference(compiler.CountersMap),
-		asm.Add.Reg(asm.R0, asm.R1),
-		asm.Mov.Imm(asm.R1, n),
-		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter.Offset())),
-	)
+	p.of(p.span.begin.Number, func() { p.counters(p.exitLabel()) })
+	p.emit(asm.Mov.Imm(asm.R1, n), asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, int16(counter.Offset())))
+}
+
+// of has generate write code that counts for the event with this number.
+func (p *program) of(number int, generate func()) {
+	own := p.number
+	p.number = number
+	generate()
+	p.number = own
 }
 
 // counted returns the label of code that counts and then jumps to next.
 func (p *program) counted(hint string, counter compiler.Counter, next string) string {
 	label, number := p.fresh(hint), p.number
-	p.later(label, func() {
-		own := p.number
-		p.number = number
-		p.count(counter, next)
-		p.number = own
-	})
+	p.later(label, func() { p.of(number, func() { p.count(counter, next) }) })
 	return label
 }
 
@@ -231,16 +227,15 @@ func (p *program) countMatched() {
 
 // countEach adds one to a counter of each event whose fate is decided.
 func (p *program) countEach(counter compiler.Counter, next string) {
-	own := p.number
 	for i, n := range p.fates {
-		p.number = n
-		if i == len(p.fates)-1 {
-			p.count(counter, next)
-			break
-		}
-		more := p.fresh("also")
-		p.count(counter, more)
-		p.label(more)
+		p.of(n, func() {
+			if i == len(p.fates)-1 {
+				p.count(counter, next)
+				return
+			}
+			more := p.fresh("also")
+			p.count(counter, more)
+			p.label(more)
+		})
 	}
-	p.number = own
 }

@@ -46,7 +46,7 @@ func (u *generator) addFollow(i int, p *compiler.Probe, opts options) func() {
 func (u *generator) addJoin(i int, p *compiler.Probe, opts options) func() {
 	ev := u.event(p, compiler.CallEvent, p.Items(), extras{object: true}, opts)
 	s := u.addStash(ev)
-	opts.PID, opts.TID, opts.Tree, opts.Cgroup, opts.Self = 0, 0, nil, false, 0
+	opts = opts.ofAllProcesses()
 	entry := func(c *code) { u.newProgram(c, p, compiler.AtEntry, p.Attach.Entry, ev, opts).joinEntry(s) }
 	ret := func(c *code) { u.newProgram(c, p, compiler.AtReturn, p.Attach.Return, ev, opts).joinReturn(s) }
 	return func() { u.sides(i, p, opts, entry, ret) }

@@ -17,17 +17,16 @@ type measuring struct {
 	again   int // stash offset of the pointer through which an item is read again
 }
 
-// reportOrMeasure writes a record for a matching call, or measures it.
-func (p *program) reportOrMeasure(items []*compiler.Value) {
-	if p.probe.Measure == compiler.NoMeasure {
-		p.write(items)
-		return
-	}
-	if p.probe.Measure == compiler.Tables {
+// report has write write a record for a matching call, or measures the call.
+func (p *program) report(write func()) {
+	switch p.probe.Measure {
+	case compiler.NoMeasure:
+		write()
+	case compiler.Tables:
 		p.tabulate()
-		return
+	default:
+		p.measure()
 	}
-	p.measure()
 }
 
 // measure counts a matching call and updates what the probe measures.

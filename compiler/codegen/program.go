@@ -115,7 +115,7 @@ func (p *program) entry(event bool, s *stash) {
 		p.keepTime()
 	}
 	if event {
-		p.reportOrMeasure(p.event.Items)
+		p.report(func() { p.write(p.event.Items) })
 	}
 	if s != nil {
 		p.keep(s)
@@ -147,7 +147,7 @@ func (p *program) ret(s *stash) {
 		items = p.probe.Return
 	}
 	p.readClock(p.probe.Return...)
-	p.reportOrMeasure(items)
+	p.report(func() { p.write(items) })
 	if s != nil {
 		p.drop()
 	}

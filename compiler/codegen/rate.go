@@ -48,12 +48,7 @@ func (p *program) limit(write func()) {
 	write()
 	p.label(done)
 	number := p.number
-	p.later(limited, func() {
-		own := p.number
-		p.number = number
-		p.countLimited(done)
-		p.number = own
-	})
+	p.later(limited, func() { p.of(number, func() { p.countLimited(done) }) })
 }
 
 // countLimited counts an event that is left out because of the rate, and jumps to next.

@@ -9,10 +9,6 @@ import (
 // write writes the record of the event: reserve, fill, submit. Everything that
 // can reject the call must have been tested before.
 func (p *program) write(items []*compiler.Value) {
-	if p.kind == compiler.Iter {
-		p.writeRow(items)
-		return
-	}
 	p.limit(func() {
 		p.record(items, func() {
 			p.header()

@@ -18,7 +18,7 @@ const seqNumber = 16
 // ask which processes are traced.
 func (u *generator) addIterator(i int, p *compiler.Probe, opts options) func() {
 	ev := u.event(p, compiler.RowEvent, p.Entry, extras{}, opts)
-	opts.Self, opts.PID, opts.TID, opts.Tree, opts.Cgroup = 0, 0, 0, nil, false
+	opts = opts.ofAllProcesses()
 	side := func(c *code) { u.newProgram(c, p, compiler.AtEntry, compiler.Iter, ev, opts).object() }
 	return func() { u.sides(i, p, opts, side, nil) }
 }
@@ -51,7 +51,7 @@ func (p *program) object() {
 	p.present()
 	p.conds(p.order)
 	p.admit()
-	p.reportOrMeasure(p.event.Items)
+	p.report(p.writeRow)
 	p.end()
 }
 
@@ -86,9 +86,9 @@ func (p *program) present() {
 
 // writeRow puts the record together and writes it to the file that is being read. As
 // in a ring buffer, it is as long as its strings need.
-func (p *program) writeRow(items []*compiler.Value) {
+func (p *program) writeRow() {
 	written := p.fresh("written")
-	fixed, strings := p.splitStrings(items)
+	fixed, strings := p.splitStrings(p.event.Items)
 	p.step("the row")
 	p.emit(
 		rowWord(rOut, compiler.RowStart),

@@ -105,30 +105,16 @@ func (p *program) endSpan() {
 	p.step("is there a beginning?")
 	p.emit(asm.LoadMem(asm.R1, asm.RFP, w.found, asm.DWord), asm.JSLT.Imm(asm.R1, 0, p.reject()))
 	p.entryAt(rStash, w.found)
-	p.addFixed(p.span.begin.Number, compiler.CounterOpen, -1)
+	p.addBegun(compiler.CounterOpen, -1)
 	release := p.prefix + "release"
 	p.lateConds(late, release)
-	p.reportSpan()
+	p.readClock(p.probe.Items()...)
+	p.report(func() { p.limit(p.recordSpan) })
 	p.label(release)
 	p.step("the entry is free")
 	p.emit(asm.Mov.Imm(asm.R1, stateFree))
 	p.setState(rStash, asm.R1)
 	p.end()
-}
-
-// reportSpan writes the event, or counts it.
-func (p *program) reportSpan() {
-	p.readClock(p.probe.Items()...)
-	switch p.probe.Measure {
-	case compiler.NoMeasure:
-	case compiler.Tables:
-		p.tabulate()
-		return
-	default:
-		p.measure()
-		return
-	}
-	p.limit(p.recordSpan)
 }
 
 // recordSpan writes the event with what is in the entry at rStash.
