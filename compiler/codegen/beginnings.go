@@ -87,12 +87,9 @@ func (u *generator) addBeginnings(b *beginnings, opts options) {
 		b.bits++
 	}
 	b.name = fmt.Sprintf("span%d", b.number)
-	maps := u.Collection.Maps
-	maps[b.name] = &ebpf.MapSpec{
-		Name: b.name, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(b.size << b.bits), MaxEntries: 1,
-	}
+	u.addMap(b.name, ebpf.Array, 4, b.size<<b.bits, 1)
 	if !opts.Features.CompareExchange {
-		maps[waitLocks] = &ebpf.MapSpec{Name: waitLocks, Type: ebpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: mostLocks}
+		u.addMap(waitLocks, ebpf.Hash, 8, 8, mostLocks)
 	}
 }
 

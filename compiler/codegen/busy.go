@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
@@ -31,12 +33,8 @@ func guarded(p *compiler.Probe, kind compiler.Kind) bool {
 }
 
 func (u *generator) addBusy(probes []*compiler.Probe) {
-	for _, p := range probes {
-		if guarded(p, p.Attach.Entry) {
-			u.Collection.Maps[busyMap] = &ebpf.MapSpec{
-				Name: busyMap, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 16, MaxEntries: uint32(len(probes)),
-			}
-		}
+	if slices.ContainsFunc(probes, func(p *compiler.Probe) bool { return guarded(p, p.Attach.Entry) }) {
+		u.addMap(busyMap, ebpf.PerCPUArray, 4, 16, len(probes))
 	}
 }
 

@@ -140,15 +140,13 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 	u.joinLinks(opts.Features)
 	u.fixCookies()
 	u.addWatched()
-	u.Collection.Maps[compiler.EventsMap] = &ebpf.MapSpec{Name: compiler.EventsMap, Type: ebpf.RingBuf, MaxEntries: opts.RingBytes}
+	u.addMap(compiler.EventsMap, ebpf.RingBuf, 0, 0, int(opts.RingBytes))
 	u.Collection.Maps[compiler.CountersMap] = u.Counters.Map()
 	if opts.Tree != nil {
 		u.addTree(opts)
 	}
 	if opts.Cgroup {
-		u.Collection.Maps[compiler.CgroupMap] = &ebpf.MapSpec{
-			Name: compiler.CgroupMap, Type: ebpf.CGroupArray, KeySize: 4, ValueSize: 4, MaxEntries: 1,
-		}
+		u.addMap(compiler.CgroupMap, ebpf.CGroupArray, 4, 4, 1)
 	}
 	u.orderAttachments()
 	return u, nil
@@ -169,6 +167,13 @@ func newGenerator(probes []*compiler.Probe, opts options) *generator {
 	}
 	u.CountsCalls = opts.CountCalls
 	return u
+}
+
+// addMap adds a map with n elements to the collection, and returns it.
+func (u *generator) addMap(name string, t ebpf.MapType, keySize, valueSize, n int) *ebpf.MapSpec {
+	m := &ebpf.MapSpec{Name: name, Type: t, KeySize: uint32(keySize), ValueSize: uint32(valueSize), MaxEntries: uint32(n)}
+	u.Collection.Maps[name] = m
+	return m
 }
 
 // orderAttachments sorts the attachments. Return sides are attached first: a return

@@ -141,11 +141,8 @@ func (u *generator) addBarrier(opts options) {
 	if !opts.CountCalls {
 		return
 	}
-	inner := &ebpf.MapSpec{Name: compiler.BarrierInner, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}
-	u.Collection.Maps[compiler.BarrierInner] = inner
-	u.Collection.Maps[compiler.BarrierMap] = &ebpf.MapSpec{
-		Name: compiler.BarrierMap, Type: ebpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, InnerMap: inner.Copy(),
-	}
+	inner := u.addMap(compiler.BarrierInner, ebpf.Array, 4, 4, 1)
+	u.addMap(compiler.BarrierMap, ebpf.ArrayOfMaps, 4, 4, 1).InnerMap = inner.Copy()
 }
 
 // beginCounting leaves if counting has ended, and defers the code that counts

@@ -24,10 +24,7 @@ func (u *generator) addPreempt(opts options) {
 	for i, addr := range words {
 		binary.NativeEndian.PutUint64(b[8*i:], addr)
 	}
-	u.Collection.Maps[preemptMap] = &ebpf.MapSpec{
-		Name: preemptMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(len(b)), MaxEntries: 1,
-		Contents: []ebpf.MapKV{{Key: uint32(0), Value: b}},
-	}
+	u.addMap(preemptMap, ebpf.Array, 4, len(b), 1).Contents = []ebpf.MapKV{{Key: uint32(0), Value: b}}
 }
 
 // jumpOwn jumps to own if the process in the upper half of R0 is ksnoop. A call in

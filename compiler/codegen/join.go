@@ -132,9 +132,7 @@ func objectWord(p *compiler.Probe, kind compiler.Kind) (word int16, ok bool) {
 // addJoint adds the program and the map of a link of several programs.
 func (u *generator) addJoint(j *joint, number int, f compiler.Features) {
 	j.Program, j.JumpMap = fmt.Sprintf("%s of all (link %d)", j.Kind, number), fmt.Sprintf("jumps_%d", number)
-	u.Collection.Maps[j.JumpMap] = &ebpf.MapSpec{
-		Name: j.JumpMap, Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: uint32(len(j.Jumps)),
-	}
+	u.addMap(j.JumpMap, ebpf.ProgramArray, 4, 4, len(j.Jumps))
 	c := &code{}
 	c.step("%s of %d functions", j.Kind, len(j.Places))
 	c.emit(asm.Mov.Reg(rContext, asm.R1))

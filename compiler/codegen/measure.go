@@ -120,16 +120,12 @@ func (p *program) number64(v *compiler.Value, unreadable string) {
 // keptAt returns the offsets from rStash of the slot of a value and of its fault.
 func (p *program) keptAt(v *compiler.Value) (slot, fault int16, ok bool) {
 	origin, ok := p.keptFrom()
-	if !ok {
+	i := slices.Index(p.event.Kept(), v)
+	if !ok || i < 0 {
 		return 0, 0, false
 	}
-	for i, kept := range p.event.Kept() {
-		if kept == v {
-			l := &p.event.Layout
-			return int16(l.Slots[i].Off - origin), int16(l.Faults + i - origin), true
-		}
-	}
-	return 0, 0, false
+	l := &p.event.Layout
+	return int16(l.Slots[i].Off - origin), int16(l.Faults + i - origin), true
 }
 
 // keptFrom returns the offset in the record of what rStash points to, if it has what
@@ -175,12 +171,7 @@ func (p *program) countedIn(name, hint string, counter int, done string) string 
 
 // measures reports whether one of the probes is measured.
 func measures(probes []*compiler.Probe) bool {
-	for _, p := range probes {
-		if p.Measure != compiler.NoMeasure {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(probes, func(p *compiler.Probe) bool { return p.Measure != compiler.NoMeasure })
 }
 
 // mostHistograms limits the memory of histograms on each CPU to 32 or 64 MiB.
@@ -188,39 +179,36 @@ const mostHistograms = 4096
 
 // addMeasures adds the maps of measures and numbers the elements of probes.
 func (u *generator) addMeasures(probes []*compiler.Probe) error {
-	var values, changes, size uint32
+	var values, changes, size int
 	for _, p := range probes {
 		switch p.Measure {
 		case compiler.Values, compiler.Durations:
-			u.Elements[p] = int(values)
+			u.Elements[p] = values
 			values++
 			size = max(size, compiler.SamplesSize+compiler.HistogramSize)
 			if p.Signed() {
 				size = compiler.SamplesSize + 2*compiler.HistogramSize
 			}
 		case compiler.Changes:
-			u.Elements[p] = int(changes)
+			u.Elements[p] = changes
 			changes++
-		}
-	}
-	perCPU := func(name string, size, n uint32) {
-		if n > 0 {
-			u.Collection.Maps[name] = &ebpf.MapSpec{Name: name, Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: size, MaxEntries: n}
 		}
 	}
 	if values > mostHistograms {
 		return fmt.Errorf("%d functions would have a histogram each, and %d is the limit: name fewer", values, mostHistograms)
 	}
-	perCPU(compiler.ValuesMap, size, values)
-	perCPU(compiler.ChangesMap, compiler.ChangesSize, changes)
+	if values > 0 {
+		u.addMap(compiler.ValuesMap, ebpf.PerCPUArray, 4, size, values)
+	}
+	if changes > 0 {
+		u.addMap(compiler.ChangesMap, ebpf.PerCPUArray, 4, compiler.ChangesSize, changes)
+	}
 	return nil
 }
 
 // addFirst adds the map of the first calls.
 func (u *generator) addFirst(probes []*compiler.Probe) {
 	if slices.ContainsFunc(probes, func(p *compiler.Probe) bool { return p.Measure != compiler.NoMeasure && p.Measure != compiler.Tables }) {
-		u.Collection.Maps[compiler.FirstMap] = &ebpf.MapSpec{
-			Name: compiler.FirstMap, Type: ebpf.Hash, KeySize: 4, ValueSize: compiler.FirstSize, MaxEntries: uint32(len(u.Events)),
-		}
+		u.addMap(compiler.FirstMap, ebpf.Hash, 4, compiler.FirstSize, len(u.Events))
 	}
 }

@@ -15,7 +15,7 @@ const objectLock = "object_lock"
 func (u *generator) addObjects(opts options) {
 	u.Collection.Maps[compiler.ObjectsMap] = compiler.ObjectsSpec()
 	if !opts.Features.CompareExchange {
-		u.Collection.Maps[objectLock] = &ebpf.MapSpec{Name: objectLock, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: 1}
+		u.addMap(objectLock, ebpf.Hash, 4, 4, 1)
 	}
 }
 

@@ -32,7 +32,7 @@ const second = 1_000_000_000
 // addRate adds what is needed to bound the rate of events.
 func (u *generator) addRate(opts options) {
 	if opts.Rate > 0 && !opts.Features.CompareExchange {
-		u.Collection.Maps[rateLocks] = &ebpf.MapSpec{Name: rateLocks, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: uint32(len(u.Events))}
+		u.addMap(rateLocks, ebpf.Hash, 4, 4, len(u.Events))
 	}
 }
 

@@ -33,9 +33,7 @@ func (u *generator) addRowMap() {
 		}
 	}
 	if size > 0 {
-		u.Collection.Maps[compiler.RowMap] = &ebpf.MapSpec{
-			Name: compiler.RowMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
-		}
+		u.addMap(compiler.RowMap, ebpf.Array, 4, size, 1)
 	}
 }
 

@@ -116,9 +116,7 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 	u.Collection.Maps[l.Map] = m
 	u.addZeroes(l.Size)
 	if slices.ContainsFunc(l.Stacks, func(at int) bool { return at > 0 }) {
-		u.Collection.Maps[stacksOf(l)] = &ebpf.MapSpec{
-			Name: stacksOf(l), Type: ebpf.StackTrace, KeySize: 4, ValueSize: stackBytes, MaxEntries: 2 * uint32(keys),
-		}
+		u.addMap(stacksOf(l), ebpf.StackTrace, 4, stackBytes, 2*keys)
 	}
 	return nil
 }

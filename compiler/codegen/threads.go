@@ -90,17 +90,12 @@ func (u *generator) addThreads(probes []*compiler.Probe, opts options) {
 	for t.size()<<(t.bucketBits+1) <= threadsSize {
 		t.bucketBits++
 	}
-	maps := u.Collection.Maps
-	maps[threadsMap] = &ebpf.MapSpec{
-		Name: threadsMap, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(t.size() << t.bucketBits), MaxEntries: 1,
-	}
-	maps[overflowMap] = callsMap(overflowMap, t.size(), mostThreads, overflowSize, opts.Features)
+	u.addMap(threadsMap, ebpf.Array, 4, t.size()<<t.bucketBits, 1)
+	u.addCalls(overflowMap, 8, t.size(), mostThreads, overflowSize, opts.Features)
 	u.addZeroes(t.size())
 	t.big = bigSizes(big)
 	for _, size := range t.big {
-		m := callsMap(bigMap(size), size, callsInFlight, preallocated, opts.Features)
-		m.KeySize = 16 // the thread and the call's tag
-		maps[m.Name] = m
+		u.addCalls(bigMap(size), 16, size, callsInFlight, preallocated, opts.Features) // the key is the thread and the call's tag
 		u.addZeroes(size)
 	}
 	for _, s := range u.stashes {
@@ -130,22 +125,17 @@ func bigMap(size int) string { return fmt.Sprintf("calls%d", size) }
 
 // addZeroes adds an array with one element of zeroes.
 func (u *generator) addZeroes(size int) {
-	name := fmt.Sprintf("zeroes%d", size)
-	u.Collection.Maps[name] = &ebpf.MapSpec{
-		Name: name, Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
-	}
+	u.addMap(fmt.Sprintf("zeroes%d", size), ebpf.Array, 4, size, 1)
 }
 
-// callsMap returns a hash map with n elements. Where they must all be allocated
-// in advance, their memory is limited to most bytes.
-func callsMap(name string, size, n, most int, f compiler.Features) *ebpf.MapSpec {
-	m := &ebpf.MapSpec{Name: name, Type: ebpf.Hash, KeySize: 8, ValueSize: uint32(size), MaxEntries: uint32(n)}
+// addCalls adds a hash map with n elements. Where they must all be allocated in
+// advance, their memory is limited to most bytes.
+func (u *generator) addCalls(name string, keySize, size, n, most int, f compiler.Features) {
 	if f.RuntimeAlloc {
-		m.Flags = noPrealloc
+		u.addMap(name, ebpf.Hash, keySize, size, n).Flags = noPrealloc
 	} else {
-		m.MaxEntries = uint32(min(callsInFlight, most/size))
+		u.addMap(name, ebpf.Hash, keySize, size, min(callsInFlight, most/size))
 	}
-	return m
 }
 
 const (

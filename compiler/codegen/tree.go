@@ -12,9 +12,7 @@ import (
 // addTree adds the map of a process tree and the programs that maintain it.
 func (u *generator) addTree(opts options) {
 	u.Tree = &compiler.Tree{Root: opts.PID, Self: opts.Self}
-	u.Collection.Maps[compiler.TreeMap] = &ebpf.MapSpec{
-		Name: compiler.TreeMap, Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: compiler.TreeRoom,
-	}
+	u.addMap(compiler.TreeMap, ebpf.Hash, 4, 8, compiler.TreeRoom)
 	u.addCompanion(compiler.ForkTracepoint, "process tree", forked(opts.Tree))
 	u.addCompanion(FreeTracepoint, "process tree", left(opts.Tree))
 }
