@@ -152,14 +152,19 @@ func (c *Chain) Last() bool { return c.Level == len(c.Of)-1 }
 
 // Items returns the values that the probe records, in the order of its events.
 func (p *Probe) Items() []*Value {
-	return append(append([]*Value(nil), p.Entry...), p.Return...)
+	return slices.Concat(p.Entry, p.Return)
+}
+
+// Leaves iterates over the leaves of all conditions of the probe.
+func (p *Probe) Leaves() func(yield func(*Leaf) bool) {
+	return Leaves(AllOf(slices.Concat(p.EntryConds, p.ReturnConds)))
 }
 
 // StringConds returns the names of the pointers whose strings the conditions of
 // a probe read from kernel memory although the spec does not demand it. If none
 // of them can be read, the strings may be in the memory of the process.
 func (p *Probe) StringConds() (names []string) {
-	for l := range Leaves(AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+	for l := range p.Leaves() {
 		if v := l.Value; v.Text == KernelText && v.Format == "" && !slices.Contains(names, v.Name) {
 			names = append(names, v.Name)
 		}

@@ -19,7 +19,7 @@ func (p *program) reserveAside() {
 	if key := probe.SpanKey(); key != nil {
 		values = append(values, key)
 	}
-	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(probe.EntryConds, probe.ReturnConds))) {
+	for l := range probe.Leaves() {
 		values = append(values, l.Value)
 	}
 	for _, v := range values {

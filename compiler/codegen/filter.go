@@ -47,7 +47,7 @@ func (p *program) inTree() {
 
 // needsProcess reports whether a condition concerns the process or thread.
 func needsProcess(p *compiler.Probe) bool {
-	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+	for l := range p.Leaves() {
 		if l.Value.Uses(compiler.PID, compiler.TID) {
 			return true
 		}

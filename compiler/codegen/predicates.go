@@ -1,8 +1,6 @@
 package codegen
 
 import (
-	"slices"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -167,15 +165,14 @@ func (p *program) save(v *compiler.Value) {
 // spared returns the number of bytes of the stack frame to reserve for later
 // needs.
 func (p *program) spared() int {
-	n := 0
 	if p.buffer == 0 && comparesText(p.probe) {
-		n += textBuffer
+		return textBuffer
 	}
-	return n
+	return 0
 }
 
 func comparesText(p *compiler.Probe) bool {
-	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+	for l := range p.Leaves() {
 		if l.Pred.Pattern != nil {
 			return true
 		}

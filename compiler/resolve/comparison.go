@@ -85,7 +85,7 @@ func (b *binder) compareValues(item *spec.Item, x *compiler.Value, e spec.Expr, 
 // noteMixedSigns adds a note to a plan for each comparison of a probe in which a negative
 // number counts as a large one, which is rarely meant. With == and != it may be meant.
 func noteMixedSigns(plan *compiler.Plan, p *compiler.Probe) {
-	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+	for l := range p.Leaves() {
 		of := l.Value.Base.Of
 		if of == nil || of.Type.Signed || of.X.Scalar.Signed == of.Y.Scalar.Signed || !slices.Contains(orders, of.Compare) {
 			continue

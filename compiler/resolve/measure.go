@@ -176,7 +176,7 @@ func baseWord(v *compiler.Value) *compiler.Value {
 // condition. It returns nil if there is none.
 func firstKept(p *compiler.Probe, values []*compiler.Value) *compiler.Value {
 	all := slices.Clone(values)
-	for l := range compiler.Leaves(compiler.AllOf(slices.Concat(p.EntryConds, p.ReturnConds))) {
+	for l := range p.Leaves() {
 		if of := l.Value.Base.Of; of != nil && of.Compare != 0 {
 			all = append(all, of.X, of.Y)
 		} else {
