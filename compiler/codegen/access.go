@@ -67,18 +67,13 @@ func (p *program) wordNumber(dst asm.Register, base compiler.Base, fail string) 
 }
 
 // readScratch copies size bytes from the kernel address in R3 to the scratch space.
-func (p *program) readScratch(size int) { p.scratch(size, false) }
+func (p *program) readScratch(size int) { p.readTo(asm.RFP, spScratch, size, false) }
 
-// scratch copies size bytes from the address in R3, in memory of the kernel or
-// of the process, to the scratch space.
-func (p *program) scratch(size int, user bool) {
-	p.move(asm.R1, asm.RFP, spScratch)
+// readTo copies size bytes from the address in R3, in memory of the kernel or of the
+// process, to an offset from a register.
+func (p *program) readTo(to asm.Register, off, size int, user bool) {
+	p.move(asm.R1, to, off)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	p.readBytes(user)
-}
-
-// readBytes copies R2 bytes from R3 to R1.
-func (p *program) readBytes(user bool) {
 	if user {
 		p.emit(asm.FnProbeReadUser.Call())
 		return
@@ -115,47 +110,40 @@ func (p *program) ofKernel(reg asm.Register, kernel string) {
 // base puts the pointer that a path begins with into the base register. For a
 // path of direct loads it is a typed pointer, which these loads need.
 func (p *program) base(v *compiler.Value, direct bool, fail string) {
-	if v.Base.Of != nil {
+	switch kept := v.Base.Kept; {
+	case v.Base.Of != nil:
 		p.operation(v.Base.Of, fail)
 		p.emit(asm.Mov.Reg(p.ptr, asm.R1))
-		return
-	}
-	if v.Base.Builtin == compiler.Task {
-		task := asm.FnGetCurrentTask
-		if direct {
-			task = asm.FnGetCurrentTaskBtf
-		}
-		p.emit(task.Call(), asm.Mov.Reg(p.ptr, asm.R0))
-		return
-	}
-	if k := v.Base.Kept; k != nil && !direct {
-		p.operand(k, fail)
+	case v.Base.Builtin == compiler.Task && direct:
+		p.emit(asm.FnGetCurrentTaskBtf.Call(), asm.Mov.Reg(p.ptr, asm.R0))
+	case v.Base.Builtin == compiler.Task:
+		p.emit(asm.FnGetCurrentTask.Call(), asm.Mov.Reg(p.ptr, asm.R0))
+	case kept != nil && direct:
+		p.word(p.ptr, kept.Base, fail)
+	case kept != nil:
+		p.operand(kept, fail)
 		p.emit(asm.Mov.Reg(p.ptr, asm.R1))
-		return
-	} else if k != nil {
-		p.word(p.ptr, k.Base, fail)
-		return
-	}
-	if v.Base.Param != nil && p.again != 0 {
+	case v.Base.Param != nil && p.again != 0:
 		p.emit(asm.LoadMem(p.ptr, rStash, int16(p.again), asm.DWord))
-		return
-	}
-	if v.Base.Param != nil && direct {
+	case v.Base.Param != nil && direct:
 		p.word(p.ptr, v.Base, fail)
-		return
-	}
-	if v.Base.Param != nil {
+	case v.Base.Param != nil:
 		p.wordNumber(p.ptr, v.Base, fail)
-		return
+	default:
+		p.variable(v.Base, fail)
 	}
-	p.emit(asm.LoadImm(p.ptr, int64(v.Base.Addr), asm.DWord))
-	if v.Base.PerCPU == 0 {
+}
+
+// variable puts the address of a variable of the kernel into the base register.
+func (p *program) variable(base compiler.Base, fail string) {
+	p.emit(asm.LoadImm(p.ptr, int64(base.Addr), asm.DWord))
+	if base.PerCPU == 0 {
 		return
 	}
 	p.cpu()
 	p.emit(
 		asm.LSh.Imm(asm.R0, 3),
-		asm.LoadImm(asm.R3, int64(v.Base.PerCPU), asm.DWord),
+		asm.LoadImm(asm.R3, int64(base.PerCPU), asm.DWord),
 		asm.Add.Reg(asm.R3, asm.R0),
 	)
 	p.readScratch(8)
@@ -188,7 +176,7 @@ func (p *program) walk(v *compiler.Value, direct bool, fail string) {
 			continue
 		}
 		p.move(asm.R3, p.ptr, a.Off)
-		p.scratch(8, a.User)
+		p.readTo(asm.RFP, spScratch, 8, a.User)
 		p.emit(
 			asm.JNE.Imm(asm.R0, 0, fail),
 			asm.LoadMem(p.ptr, asm.RFP, spScratch, asm.DWord),
@@ -240,6 +228,18 @@ func (p *program) readScalar(v *compiler.Value, direct, zeroCounts bool, fail st
 	p.convert(v)
 }
 
+// readArray copies size bytes at an offset in a structure or an array to an offset from a
+// register. It walks to the beginning; later parts are read from there.
+func (p *program) readArray(v *compiler.Value, from int, to asm.Register, off, size int, fail string) {
+	if from == 0 {
+		p.walk(v, false, fail)
+	}
+	last := v.Path[len(v.Path)-1]
+	p.move(asm.R3, rBase, last.Off+from)
+	p.readTo(to, off, size, last.User)
+	p.emit(asm.JNE.Imm(asm.R0, 0, fail))
+}
+
 func (p *program) readPath(v *compiler.Value, direct, zeroCounts bool, fail string) {
 	p.walk(v, direct, fail)
 	last := v.Path[len(v.Path)-1]
@@ -273,7 +273,7 @@ func (p *program) readMemory(s *compiler.Scalar, a compiler.Access, fail string)
 		p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, spScratch, asm.R1, asm.DWord))
 	}
 	p.move(asm.R3, p.ptr, a.Off)
-	p.scratch(a.Size, a.User)
+	p.readTo(asm.RFP, spScratch, a.Size, a.User)
 	p.emit(asm.JNE.Imm(asm.R0, 0, fail), load(asm.R1, asm.RFP, spScratch, size))
 	p.extendLoaded(s)
 }

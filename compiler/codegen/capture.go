@@ -26,9 +26,13 @@ func (p *program) captureItem(v *compiler.Value, i int) {
 	case p.saved[v] != 0 && v.Scalar == nil:
 		p.copyWord(rOut, p.out(slot.Data), asm.RFP, int16(p.saved[v])) // the bytes of watched memory, see keepState
 	case v.Base.Builtin == compiler.KernelStack:
-		p.captureStack(slot, i, done)
+		p.getStack(slot)
+		p.stackSize(slot, i, done)
 	case v.Base.Builtin == compiler.UserStack:
-		p.captureUserStack(slot, i, done)
+		// The kernel finds the file of each frame and reads its build ID, as the process
+		// may have gone when the event is shown.
+		p.callStack(slot.Data, slot.Cap, userStack|userBuildIDs)
+		p.stackSize(slot, i, done)
 	case v.Base.Builtin == compiler.Comm:
 		p.move(asm.R1, rOut, slot.Data-p.origin)
 		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)), asm.FnGetCurrentComm.Call())
@@ -86,13 +90,7 @@ func (p *program) captureScalar(v *compiler.Value, slot compiler.Slot, fault str
 // captureBytes copies a structure or an array.
 func (p *program) captureBytes(v *compiler.Value, slot compiler.Slot, fault string) {
 	if len(v.Path) > 0 {
-		p.walk(v, false, fault)
-		last := v.Path[len(v.Path)-1]
-		p.move(asm.R3, rBase, last.Off)
-		p.move(asm.R1, rOut, slot.Data-p.origin)
-		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
-		p.readBytes(last.User)
-		p.emit(asm.JNE.Imm(asm.R0, 0, fault))
+		p.readArray(v, 0, rOut, slot.Data-p.origin, slot.Cap, fault)
 		return
 	}
 	words := v.Base.Param.Words
@@ -155,10 +153,8 @@ func (p *program) readString(t compiler.Text) {
 	p.emit(asm.FnProbeReadKernelStr.Call())
 }
 
-// captureStack stores the return addresses of the callers, preceded by their
-// size in bytes.
-func (p *program) captureStack(slot compiler.Slot, i int, done string) {
-	p.getStack(slot)
+// stackSize stores the size of a stack in bytes, which is in R0, before it.
+func (p *program) stackSize(slot compiler.Slot, i int, done string) {
 	p.emit(
 		asm.StoreMem(rOut, p.out(slot.Off), asm.R0, asm.DWord),
 		asm.JSGE.Imm(asm.R0, 0, done),
@@ -176,16 +172,18 @@ func (p *program) getStack(slot compiler.Slot) {
 	case p.lacksCaller():
 		missing = 8
 	}
-	p.emit(asm.Mov.Reg(asm.R1, rContext))
-	p.move(asm.R2, rOut, slot.Data+missing-p.origin)
-	p.emit(
-		asm.Mov.Imm(asm.R3, int32(slot.Cap-missing)),
-		asm.Mov.Imm(asm.R4, skip),
-		asm.FnGetStack.Call(),
-	)
+	p.callStack(slot.Data+missing, slot.Cap-missing, skip)
 	if missing > 0 {
 		p.insertCaller(slot)
 	}
+}
+
+// callStack calls bpf_get_stack for size bytes at an offset in the record. R0 is the size
+// of the stack in bytes, or negative.
+func (p *program) callStack(off, size int, flags int32) {
+	p.emit(asm.Mov.Reg(asm.R1, rContext))
+	p.move(asm.R2, rOut, off-p.origin)
+	p.emit(asm.Mov.Imm(asm.R3, int32(size)), asm.Mov.Imm(asm.R4, flags), asm.FnGetStack.Call())
 }
 
 // Flags of bpf_get_stack (include/uapi/linux/bpf.h).
@@ -193,22 +191,6 @@ const (
 	userStack    = 1 << 8
 	userBuildIDs = 1 << 11
 )
-
-// captureUserStack stores the frames of the process, preceded by their size in
-// bytes: the kernel finds the file of each and reads its build ID, as the process may
-// have gone when the event is shown.
-func (p *program) captureUserStack(slot compiler.Slot, i int, done string) {
-	p.emit(asm.Mov.Reg(asm.R1, rContext))
-	p.move(asm.R2, rOut, slot.Data-p.origin)
-	p.emit(
-		asm.Mov.Imm(asm.R3, int32(slot.Cap)),
-		asm.Mov.Imm(asm.R4, userStack|userBuildIDs),
-		asm.FnGetStack.Call(),
-		asm.StoreMem(rOut, p.out(slot.Off), asm.R0, asm.DWord),
-		asm.JSGE.Imm(asm.R0, 0, done),
-	)
-	p.markFault(i, compiler.PointeeFault)
-}
 
 // lacksCaller reports whether the kernel's stack lacks the caller of the
 // function: where a call leaves the return address in a register, and the function
@@ -230,9 +212,7 @@ func (p *program) insertCaller(slot compiler.Slot) {
 
 // readOut copies size bytes from the kernel address in R3 into the record.
 func (p *program) readOut(off, size int) {
-	p.move(asm.R1, rOut, off-p.origin)
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	p.readBytes(false)
+	p.readTo(rOut, off-p.origin, size, false)
 }
 
 func (p *program) markFault(i int, f compiler.Fault) {

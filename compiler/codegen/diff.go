@@ -63,21 +63,15 @@ func (s *stash) slot(v *compiler.Value) compiler.Slot {
 	return s.event.Layout.Slots[slices.Index(s.event.Items, v)]
 }
 
-// splitDiffs separates the conditions that need what is read again at return, which
-// cost the most. A condition that may meet a fault stays behind them if it comes after one.
-func splitDiffs(conds []compiler.Cond) (others, changed []compiler.Cond) {
-	for _, c := range conds {
-		reads := len(changed) > 0 && compiler.MayFault(c)
-		for l := range compiler.Leaves(c) {
-			reads = reads || l.Value.Before != nil
-		}
-		if reads {
-			changed = append(changed, c)
-		} else {
-			others = append(others, c)
+// readsAgain reports whether a condition needs what is read again at return. Such
+// conditions cost the most.
+func readsAgain(c compiler.Cond) bool {
+	for l := range compiler.Leaves(c) {
+		if l.Value.Before != nil {
+			return true
 		}
 	}
-	return others, changed
+	return false
 }
 
 // readAgain reads the values that are compared with what they were at entry, through
@@ -92,13 +86,7 @@ func (p *program) readAgain() {
 			p.readScalar(v, false, false, unreadable)
 			p.emit(asm.StoreMem(rStash, int16(room.number), asm.R1, asm.DWord))
 		} else {
-			p.walk(v, false, unreadable)
-			last := v.Path[len(v.Path)-1]
-			p.move(asm.R3, rBase, last.Off)
-			p.move(asm.R1, rStash, room.bytes)
-			p.emit(asm.Mov.Imm(asm.R2, int32(room.size)))
-			p.readBytes(last.User)
-			p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
+			p.readArray(v, 0, rStash, room.bytes, room.size, unreadable)
 		}
 		p.step("could it be read at entry?")
 		_, fault, _ := p.keptAt(v.Before)

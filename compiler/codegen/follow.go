@@ -75,19 +75,25 @@ func (p *program) joinReturn(s *stash) {
 	p.recall(s)
 	drop := p.unshown()
 	p.step("what is returned")
-	p.readScalar(p.probe.Follow.Result, false, true, drop)
-	p.emit(
-		asm.JEq.Imm(asm.R1, 0, drop),
-		asm.JGE.Imm(asm.R1, -compiler.MaxErrno, drop),
-		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
-	)
-	other := p.fresh("other")
-	p.compareObjects(drop, other)
-	p.label(other)
+	p.newObject(p.probe.Follow.Result, drop, drop)
 	p.follow(drop, drop)
 	p.line()
 	p.drop()
 	p.end()
+}
+
+// newObject stores the address of an object that is not followed yet. It goes to again if
+// the object is followed already, and to none if there is no object.
+func (p *program) newObject(v *compiler.Value, again, none string) {
+	p.readScalar(v, false, true, none)
+	p.emit(
+		asm.JEq.Imm(asm.R1, 0, none),
+		asm.JGE.Imm(asm.R1, -compiler.MaxErrno, none),
+		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
+	)
+	other := p.fresh("other")
+	p.compareObjects(again, other)
+	p.label(other)
 }
 
 // meet generates the program of a function that gets objects. Most of its calls have
@@ -111,15 +117,7 @@ func (p *program) start() {
 		})
 	}
 	p.step("object %s", p.probe.Follow.Object.Name)
-	p.readScalar(p.probe.Follow.Object, false, true, exit)
-	p.emit(
-		asm.JEq.Imm(asm.R1, 0, exit),
-		asm.JGE.Imm(asm.R1, -compiler.MaxErrno, exit),
-		asm.StoreMem(asm.RFP, p.followed+compiler.ObjectAddr, asm.R1, asm.DWord),
-	)
-	other := p.fresh("other")
-	p.compareObjects(again, other)
-	p.label(other)
+	p.newObject(p.probe.Follow.Object, again, exit)
 	p.filter()
 	p.conds(p.order)
 	p.admit()

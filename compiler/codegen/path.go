@@ -241,9 +241,7 @@ func (k *walker) setLength() {
 
 // readWalk copies size bytes from R3 to an offset in the buffer.
 func (k *walker) readWalk(off, size int) {
-	k.move(asm.R1, asm.RFP, k.buffer+off)
-	k.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	k.readBytes(false)
+	k.readTo(asm.RFP, k.buffer+off, size, false)
 }
 
 func (k *walker) get(reg asm.Register, off int) {

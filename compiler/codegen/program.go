@@ -133,10 +133,10 @@ func (p *program) ret(s *stash) {
 	} else {
 		p.frame()
 		p.dropUnfound()
-		known, kept := p.splitConds()
+		known, kept := splitConds(p.order, needsEntry)
 		p.conds(known)
 		p.recall(s)
-		kept, changed := splitDiffs(kept)
+		kept, changed := splitConds(kept, readsAgain)
 		p.conds(kept)
 		p.readAgain()
 		p.conds(changed)
@@ -154,21 +154,21 @@ func (p *program) ret(s *stash) {
 	p.end()
 }
 
-// splitConds separates the conditions at return that need nothing of the entry from
-// the others: for calls that they reject, the stash is not looked up. A condition that
-// may meet a fault stays behind the others that come before it.
-func (p *program) splitConds() (known, kept []compiler.Cond) {
-	for _, t := range p.order {
-		if needsEntry(t) || len(kept) > 0 && compiler.MayFault(t) {
-			kept = append(kept, t)
+// splitConds separates the conditions that are late from the others. One that may meet
+// a fault stays behind the late ones that come before it.
+func splitConds(conds []compiler.Cond, late func(compiler.Cond) bool) (early, behind []compiler.Cond) {
+	for _, t := range conds {
+		if late(t) || len(behind) > 0 && compiler.MayFault(t) {
+			behind = append(behind, t)
 		} else {
-			known = append(known, t)
+			early = append(early, t)
 		}
 	}
-	return known, kept
+	return early, behind
 }
 
-// needsEntry reports whether a condition at return needs values kept from entry.
+// needsEntry reports whether a condition at return needs values kept from entry. For
+// calls that the others reject, the stash is not looked up.
 func needsEntry(t compiler.Cond) bool {
 	switch t := t.(type) {
 	case *compiler.Outcome:

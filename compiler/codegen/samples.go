@@ -182,13 +182,7 @@ func (p *program) wasRead(v *compiler.Value, unreadable string) {
 // the entry.
 func (p *program) compareBytes(v *compiler.Value, unreadable, changed string) {
 	slot := p.event.Layout.Slots[0]
-	p.walk(v, false, unreadable)
-	last := v.Path[len(v.Path)-1]
-	p.move(asm.R3, rBase, last.Off)
-	p.move(asm.R1, rStash, p.stash.again)
-	p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
-	p.readBytes(last.User)
-	p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
+	p.readArray(v, 0, rStash, p.stash.again, slot.Cap, unreadable)
 	p.step("is it the same?")
 	p.differ(slot.Data-p.stash.origin, p.stash.again, slot.Cap, changed)
 }

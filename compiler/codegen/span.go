@@ -188,7 +188,8 @@ func (p *program) begunStackNumber(v *compiler.Value, at int, full string) {
 
 // copyBegunStack copies the stack at the beginning to the row at rOut.
 func (p *program) copyBegunStack(v *compiler.Value, at int) {
-	from, _, _ := p.keptAt(v)
-	p.copyWord(rOut, int16(at), rStash, from)
-	p.copyKept(at+8, rStash, p.keptData(v), min(stackBytes, p.keptRoom(v)))
+	size, _, _ := p.keptAt(v)
+	p.copyWord(rOut, int16(at), rStash, size)
+	from, n := p.keptBytes(v)
+	p.copyKept(at+8, rStash, from, min(stackBytes, n))
 }

@@ -278,10 +278,11 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unreadable string)
 	switch {
 	case kept:
 		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unreadable))
-		p.move(asm.R3, rStash, p.keptData(v))
-		p.readKey(at, min(read, p.keptRoom(v)), text, compiler.KernelText, unreadable)
-		if read > p.keptRoom(v) {
-			p.lastOfKey(at, p.keptRoom(v), p.keptData(v))
+		from, n := p.keptBytes(v)
+		p.move(asm.R3, rStash, from)
+		p.readKey(at, min(read, n), text, compiler.KernelText, unreadable)
+		if read > n {
+			p.lastOfKey(at, n, from)
 		}
 	case v.Base.Builtin == compiler.Comm:
 		p.move(asm.R1, asm.RFP, at)
@@ -340,13 +341,13 @@ func (p *program) lastOfKey(at, size, from int) {
 
 // readKey reads a string, or bytes, from the address in R3 to the stack.
 func (p *program) readKey(at, size int, text bool, in compiler.Text, unreadable string) {
-	p.move(asm.R1, asm.RFP, at)
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
 	if !text {
-		p.readBytes(in == compiler.UserText)
+		p.readTo(asm.RFP, at, size, in == compiler.UserText)
 		p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 		return
 	}
+	p.move(asm.R1, asm.RFP, at)
+	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
 	p.readString(in)
 	p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable))
 	if size < compiler.MostKeyPart+compiler.StringSlack {
@@ -360,15 +361,11 @@ func (p *program) readKey(at, size int, text bool, in compiler.Text, unreadable 
 	p.label(whole)
 }
 
-// keptData returns the offset from rStash of the bytes of a value.
-func (p *program) keptData(v *compiler.Value) int {
+// keptBytes returns the offset from rStash of the bytes of a value, and their number.
+func (p *program) keptBytes(v *compiler.Value) (at, n int) {
 	origin, _ := p.keptFrom()
-	return p.event.Layout.Slots[slices.Index(p.event.Items, v)].Data - origin
-}
-
-// keptRoom returns how many bytes of a value are at rStash.
-func (p *program) keptRoom(v *compiler.Value) int {
-	return p.event.Layout.Slots[slices.Index(p.event.Items, v)].Cap
+	slot := p.event.Layout.Slots[slices.Index(p.event.Items, v)]
+	return slot.Data - origin, slot.Cap
 }
 
 // stackNumber stores at an offset from a register the number of the stack, and the

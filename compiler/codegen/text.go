@@ -99,15 +99,7 @@ func (p *program) readArrayAt(v *compiler.Value, off, size int, unreadable strin
 		p.storeConst(asm.R1, v.Base.Const[off:off+size])
 		return
 	}
-	if off == 0 {
-		p.walk(v, false, unreadable)
-	}
-	last := v.Path[len(v.Path)-1]
-	p.move(asm.R3, rBase, last.Off+off)
-	p.move(asm.R1, asm.RFP, p.buffer)
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	p.readBytes(last.User)
-	p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
+	p.readArray(v, off, asm.RFP, p.buffer, size, unreadable)
 }
 
 // rState is the register with the states of a glob, one bit each: bit i is set
