@@ -19,8 +19,7 @@ const Reach = 1 << 20
 // all symbols.
 func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 	t.byAddr.once.Do(func() { t.byAddr.fill(t) })
-	order := t.byAddr.order
-	s, ok := t.last(order[:t.behind(addr)])
+	s, ok := t.last(t.byAddr.order[:t.behind(addr)])
 	if !ok {
 		return Symbol{}, 0, false
 	}
@@ -34,13 +33,8 @@ func (t *Table) At(addr uint64) (Symbol, uint64, bool) {
 // behind returns the index, in the order of addresses, of the first symbol
 // after addr.
 func (t *Table) behind(addr uint64) int {
-	i, _ := slices.BinarySearchFunc(t.byAddr.order, addr, func(i uint32, addr uint64) int {
-		if t.entries[i].addr <= addr {
-			return -1
-		}
-		return 1
-	})
-	return i
+	order := t.byAddr.order
+	return sort.Search(len(order), func(i int) bool { return t.entries[order[i]].addr > addr })
 }
 
 // addrIndex holds the entries sorted by address; entries with equal addresses

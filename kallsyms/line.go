@@ -26,8 +26,10 @@ func parseLine(line string) (s Symbol, ok bool) {
 	s.Name = line[digits+3:]
 	for i := range len(s.Name) {
 		if c := s.Name[i]; c == ' ' || c == '\t' {
-			s.Name, s.Module = s.Name[:i], strings.TrimLeft(s.Name[i:], " \t")
-			return s, i > 0 && s.Type > ' ' && trimBrackets(&s.Module)
+			module, opened := strings.CutPrefix(strings.TrimLeft(s.Name[i:], " \t"), "[")
+			module, closed := strings.CutSuffix(module, "]")
+			s.Name, s.Module = s.Name[:i], module
+			return s, i > 0 && s.Type > ' ' && opened && closed && module != ""
 		}
 	}
 	return s, s.Type > ' '
@@ -50,15 +52,4 @@ func parseHex(text string) (n uint64, digits int) {
 		digits++
 	}
 	return n, digits
-}
-
-// trimBrackets changes "[module]" to "module". It returns false for any other
-// text.
-func trimBrackets(module *string) bool {
-	m := *module
-	if len(m) < 3 || m[0] != '[' || m[len(m)-1] != ']' {
-		return false
-	}
-	*module = m[1 : len(m)-1]
-	return true
 }

@@ -12,11 +12,7 @@ type Symbol struct {
 
 // Text reports whether s is code: a function or a part of one.
 func (s Symbol) Text() bool {
-	switch s.Type {
-	case 't', 'T', 'w', 'W':
-		return true
-	}
-	return false
+	return s.Type|0x20 == 't' || s.Type|0x20 == 'w'
 }
 
 // Entry reports whether s may be the start of a function. The other symbols in
