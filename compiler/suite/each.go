@@ -42,7 +42,7 @@ func (l *line) each(a *Assert) (err error) {
 		}
 	}
 	a.Row = &RowCondition{Aggregate: w.text}
-	if a.Op, err = l.operator(allOps, "== != < <= > >="); err != nil {
+	if a.Op, err = l.operator(comparisons); err != nil {
 		return err
 	}
 	c, err := l.bound(a.Row)

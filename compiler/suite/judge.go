@@ -95,14 +95,20 @@ func (a *Assert) count(o *Observed) verdict {
 // changed judges the number of calls that changed the value.
 func (a *Assert) changed(o *Observed) verdict {
 	compared := add(o.Changed, o.Unchanged)
-	text := fmt.Sprintf("changed in %d of %d", o.Changed, compared)
-	switch {
-	case o.Called == 0:
-		text = "not reached"
-	case compared == 0:
-		text = fmt.Sprintf("compared in none of %d", o.Called)
-	}
+	text := o.reached(compared, "compared in", fmt.Sprintf("changed in %d of %d", o.Changed, compared))
 	return a.within(&o.Counts, o.Changed, compared, text)
+}
+
+// reached returns a text about n calls. If there are none, the text is that the function
+// was not reached, or that what is true of none of its calls.
+func (o *Observed) reached(n uint64, what, text string) string {
+	switch {
+	case n > 0:
+		return text
+	case o.Called == 0:
+		return "not reached"
+	}
+	return fmt.Sprintf("%s none of %d", what, o.Called)
 }
 
 // within judges the number n of the calls that count. The parameter of is the number of
@@ -131,13 +137,7 @@ func (a *Assert) percentile(o *Observed) verdict {
 		samples = o.Histogram.Samples()
 		low, high, _ = o.Histogram.Quantile(a.Permille)
 	}
-	text := fmt.Sprintf("%s=%s of %d", a.word(), between(low, high, duration64), samples)
-	switch {
-	case samples == 0 && o.Called == 0:
-		text = "not reached"
-	case samples == 0:
-		text = fmt.Sprintf("measured none of %d", o.Called)
-	}
+	text := o.reached(samples, "measured", fmt.Sprintf("%s=%s of %d", a.word(), between(low, high, duration64), samples))
 	limit := uint64(a.Limit)
 	below, above := a.Op.Holds(cmp.Compare(low, limit)), a.Op.Holds(cmp.Compare(high, limit))
 	switch {
@@ -158,16 +158,10 @@ func (a *Assert) percentile(o *Observed) verdict {
 
 // max judges the longest duration. Missed calls can only make it longer.
 func (a *Assert) max(o *Observed) verdict {
-	text := fmt.Sprintf("max=%s of %d", duration64(o.Maximum), o.Matched)
+	text := o.reached(o.Matched, "measured", fmt.Sprintf("max=%s of %d", duration64(o.Maximum), o.Matched))
 	limit := uint64(a.Limit)
 	longer := a.Op.Holds(1) // whether the condition asks for a long duration
 	met := a.Op.Holds(cmp.Compare(o.Maximum, limit))
-	switch {
-	case o.Matched == 0 && o.Called == 0:
-		text = "not reached"
-	case o.Matched == 0:
-		text = fmt.Sprintf("measured none of %d", o.Called)
-	}
 	switch {
 	case o.Matched > 0 && met && longer:
 		return verdict{Pass, text}

@@ -10,11 +10,6 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
-var (
-	durationOps = map[string]spec.Op{"<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
-	allOps      = versionOps
-)
-
 // operands parses the operands of the condition that begins with w.
 func (l *line) operands(a *Assert, w word) (err error) {
 	c := &a.Condition
@@ -29,15 +24,15 @@ func (l *line) operands(a *Assert, w word) (err error) {
 	case Count:
 		c.Low, c.High, err = l.span()
 	case Percentile, Max:
-		if c.Op, err = l.operator(durationOps, "< <= > >="); err == nil {
+		if c.Op, err = l.operator(orders); err == nil {
 			c.Limit, err = l.duration("a duration")
 		}
 	case Difference:
-		if c.Op, err = l.operator(allOps, "== != < <= > >="); err == nil {
+		if c.Op, err = l.operator(comparisons); err == nil {
 			c.N, err = l.number("a number")
 		}
 	case Ratio:
-		if c.Op, err = l.operator(allOps, "== != < <= > >="); err == nil {
+		if c.Op, err = l.operator(comparisons); err == nil {
 			c.Ratio, err = l.decimal()
 		}
 	case Each:

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -9,7 +10,8 @@ import (
 var (
 	requireWords = []string{"kernel", "func", "btf"}
 	typeWords    = []string{"struct", "union", "enum", "typedef"}
-	versionOps   = map[string]spec.Op{"==": spec.Eq, "!=": spec.Ne, "<": spec.Lt, "<=": spec.Le, ">": spec.Gt, ">=": spec.Ge}
+	comparisons  = []spec.Op{spec.Eq, spec.Ne, spec.Lt, spec.Le, spec.Gt, spec.Ge}
+	orders       = comparisons[2:]
 )
 
 // require parses a requirement on the kernel.
@@ -40,7 +42,7 @@ func (p *parser) require(l *line) (err error) {
 
 // kernel parses an operator and a version.
 func (l *line) kernel() (op spec.Op, v Version, err error) {
-	if op, err = l.operator(versionOps, "== != < <= > >="); err != nil {
+	if op, err = l.operator(comparisons); err != nil {
 		return op, v, err
 	}
 	w := l.token()
@@ -55,20 +57,23 @@ func (l *line) kernel() (op spec.Op, v Version, err error) {
 }
 
 // operator parses an operator that must be one of ops.
-func (l *line) operator(ops map[string]spec.Op, list string) (spec.Op, error) {
+func (l *line) operator(ops []spec.Op) (spec.Op, error) {
 	w := l.token()
-	op, ok := ops[w.text]
-	if ok {
-		return op, nil
+	var words []string
+	for _, op := range ops {
+		if op.String() == w.text {
+			return op, nil
+		}
+		words = append(words, op.String())
 	}
 	err := l.missing("a comparison", w)
 	switch {
-	case w.text == "=" && ops["=="] != 0:
+	case w.text == "=" && slices.Contains(ops, spec.Eq):
 		return 0, err.WithMeant("==")
 	case w.text == "=<" || w.text == "=>":
 		return 0, err.WithMeant("%s=", w.text[1:])
 	}
-	return 0, err.WithHint("the comparisons are %s", list)
+	return 0, err.WithHint("the comparisons are %s", strings.Join(words, " "))
 }
 
 // symbol parses the name of a type or of a function, which may have its module
