@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/compiler/spec"
@@ -72,14 +73,13 @@ func (p *parser) unknownName(use named) error {
 		what = "assertion"
 	}
 	err := use.line.errorf(use.at, "there is no %s %s", what, spec.Quote(use.name))
-	names := func(yield func(string) bool) {
-		for name := range p.places {
-			if name, ok := strings.CutPrefix(name, "name "); ok && !yield(name) {
-				return
-			}
+	var names []string
+	for name := range p.places {
+		if name, ok := strings.CutPrefix(name, "name "); ok {
+			names = append(names, name)
 		}
 	}
-	if near, ok := spec.Nearest(use.name, names); ok {
+	if near, ok := spec.Nearest(use.name, slices.Values(names)); ok {
 		return err.WithMeant("%s", near)
 	}
 	return err

@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"slices"
+
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -96,14 +98,10 @@ func (s *Suite) Expected(name string, m Machine) (reason string, ok bool) {
 // HasAssert reports whether there is an assertion called name. If not, near is a
 // similar name of an assertion, or empty.
 func (s *Suite) HasAssert(name string) (near string, ok bool) {
-	names := func(yield func(string) bool) {
-		for _, a := range s.Asserts {
-			ok = ok || a.Name == name
-			if !yield(a.Name) {
-				return
-			}
-		}
+	var names []string
+	for _, a := range s.Asserts {
+		names = append(names, a.Name)
 	}
-	near, _ = spec.Nearest(name, names)
-	return near, ok
+	near, _ = spec.Nearest(name, slices.Values(names))
+	return near, slices.Contains(names, name)
 }
