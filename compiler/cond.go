@@ -55,6 +55,13 @@ func Leaves(t Cond) func(yield func(*Leaf) bool) {
 	return func(yield func(*Leaf) bool) { eachLeaf(t, yield) }
 }
 
+// LeafValues iterates over the values of the leaves of a condition.
+func LeafValues(t Cond) func(yield func(*Value) bool) {
+	return func(yield func(*Value) bool) {
+		eachLeaf(t, func(l *Leaf) bool { return yield(l.Value) })
+	}
+}
+
 func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
 	var parts []Cond
 	switch t := t.(type) {

@@ -16,13 +16,10 @@ func (p *program) reserveAside() {
 	n := 0
 	probe := p.probe
 	values := slices.Concat(probe.Entry, probe.Return, []*compiler.Value{probe.Measured, probe.First})
-	if key := probe.SpanKey(); key != nil {
-		values = append(values, key)
-	}
 	for l := range probe.Leaves() {
 		values = append(values, l.Value)
 	}
-	for _, v := range values {
+	for _, v := range append(values, probe.SpanKey()) {
 		if v != nil {
 			n = max(n, v.Nested())
 		}

@@ -119,7 +119,7 @@ func pathSlot(maxBytes int) compiler.Slot {
 
 // refuse returns an error about the spec of a trace.
 func refuse(t *spec.Trace, format string, args ...any) *spec.Error {
-	err := spec.Errorf(t.Text, t.Func.At, format, args...)
+	err := t.Errorf(t.Func.At, format, args...)
 	err.From = t.From
 	return err
 }

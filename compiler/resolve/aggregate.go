@@ -202,15 +202,8 @@ func keyed(v *compiler.Value) *compiler.Value {
 // stacksWhereCounted makes stacks belong to the return if calls are counted there:
 // a stack of the entry would have to be kept until then.
 func stacksWhereCounted(values []*compiler.Value, conds compiler.AllOf) {
-	ret := false
-	for l := range compiler.Leaves(conds) {
-		values = append(values, l.Value)
-	}
-	for _, whole := range values {
-		for v := range whole.Values {
-			ret = ret || v.Side == compiler.AtReturn
-		}
-	}
+	values = slices.AppendSeq(values, compiler.LeafValues(conds))
+	ret := slices.ContainsFunc(values, func(v *compiler.Value) bool { return latest(v) == compiler.AtReturn })
 	for _, v := range values {
 		if ret && v.Base.Builtin == compiler.KernelStack {
 			v.Side = compiler.AtReturn

@@ -1,8 +1,8 @@
 package resolve
 
 import (
-	"iter"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -40,7 +40,7 @@ type operand struct {
 //
 //go:noinline
 func (b *binder) errorf(at spec.Span, format string, args ...any) *spec.Error {
-	return spec.Errorf(b.trace.Text, at, format, args...)
+	return b.trace.Errorf(at, format, args...)
 }
 
 // subject returns the function for an error about it.
@@ -150,14 +150,14 @@ func (b *binder) arg(e *spec.Arg) (operand, error) {
 	if len(b.fn.Params) == 0 {
 		return operand{}, err.WithHint("it takes no arguments")
 	}
-	if near, ok := spec.Nearest(e.Name.Name, paramNames(b.fn)); ok {
+	if near, ok := spec.Nearest(e.Name.Name, slices.Values(paramNames(b.fn))); ok {
 		return operand{}, err.WithMeant("%s", near)
 	}
 	err = err.WithKind(spec.NamesInHint)
 	if unnamed(b.fn) {
-		return operand{}, err.WithHint("the BTF of this kernel has no names for them: it has %s", join(paramNames(b.fn)))
+		return operand{}, err.WithHint("the BTF of this kernel has no names for them: it has %s", strings.Join(paramNames(b.fn), ", "))
 	}
-	return operand{}, err.WithHint("it has %s", join(paramNames(b.fn)))
+	return operand{}, err.WithHint("it has %s", strings.Join(paramNames(b.fn), ", "))
 }
 
 func argument(p *compiler.Param, side compiler.Side) operand {
@@ -285,12 +285,9 @@ func followPointer(v *compiler.Value) {
 	}
 }
 
-func paramNames(fn *compiler.Function) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, p := range fn.Params {
-			if !yield(p.Name) {
-				return
-			}
-		}
+func paramNames(fn *compiler.Function) (names []string) {
+	for _, p := range fn.Params {
+		names = append(names, p.Name)
 	}
+	return names
 }

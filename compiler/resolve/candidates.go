@@ -59,12 +59,12 @@ func FindFunction(trace *spec.Trace, target *compiler.Target) (*compiler.Functio
 	name := trace.Func.Name
 	proto, ok := typ.Type.(*btf.FuncProto)
 	if !ok {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has no prototype in BTF", spec.Subject(name))
+		return nil, trace.Errorf(trace.Func.At, "%s has no prototype in BTF", spec.Subject(name))
 	}
 	proto = c.whole(proto)
 	sig, err := Place(proto, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has a signature that BTF does not describe: %v", spec.Subject(name), err)
+		return nil, trace.Errorf(trace.Func.At, "%s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Module: c.module, Type: typ, Signature: *sig,
@@ -83,7 +83,7 @@ type candidates struct {
 }
 
 func (c *candidates) errorf(format string, args ...any) *spec.Error {
-	return spec.Errorf(c.trace.Text, c.trace.Func.At, format, args...)
+	return c.trace.Errorf(c.trace.Func.At, format, args...)
 }
 
 func (c *candidates) subject() spec.Subject { return spec.Subject(c.trace.Func.Name) }

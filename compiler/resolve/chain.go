@@ -15,10 +15,10 @@ func joinChain(plan *compiler.Plan) error {
 	n := len(plan.Probes)
 	last := plan.Probes[n-1]
 	if n < 2 || n > longestChain {
-		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "a chain has 2 to %d functions, not %d", longestChain, n)
+		return last.Trace.Errorf(last.Trace.Func.At, "a chain has 2 to %d functions, not %d", longestChain, n)
 	}
 	if last.Measure > compiler.Calls {
-		return spec.Errorf(last.Trace.Text, last.Trace.Func.At, "the calls of a chain can be counted, but no %s can be measured", last.Measure)
+		return last.Trace.Errorf(last.Trace.Func.At, "the calls of a chain can be counted, but no %s can be measured", last.Measure)
 	}
 	for i, p := range plan.Probes {
 		p.Chain = &compiler.Chain{
@@ -26,7 +26,7 @@ func joinChain(plan *compiler.Plan) error {
 			NoReturn: p.Func.Tracepoint || neverReturns[p.Func.Name],
 		}
 		if p.Chain.NoReturn && i < n-1 {
-			return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%s does not return, so that it can only be the last one of a chain", p.Func.Name)
+			return p.Trace.Errorf(p.Trace.Func.At, "%s does not return, so that it can only be the last one of a chain", p.Func.Name)
 		}
 		// The entries are shown when the chain is complete, and the returns
 		// when they happen: no event has both.
@@ -36,7 +36,7 @@ func joinChain(plan *compiler.Plan) error {
 			if n := slices.IndexFunc(p.Trace.Items, isDiff); n >= 0 {
 				at = p.Trace.Items[n].Span()
 			}
-			return spec.Errorf(p.Trace.Text, at, "'diff(%s)' is of both sides of a call, and in a chain each side is an event of its own", p.Entry[i].Name).
+			return p.Trace.Errorf(at, "'diff(%s)' is of both sides of a call, and in a chain each side is an event of its own", p.Entry[i].Name).
 				WithHint("after(%s) is of the return alone", p.Entry[i].Name)
 		}
 		if last.Measure == compiler.NoMeasure {

@@ -30,23 +30,20 @@ func (b *builder) join(x, y spec.Cond, negative, all bool) (compiler.Cond, error
 		return nil, err
 	}
 	if all {
-		return append(flatAll(left), flatAll(right)...), nil
+		return append(flat[compiler.AllOf](left), flat[compiler.AllOf](right)...), nil
 	}
-	return append(flatAny(left), flatAny(right)...), nil
+	return append(flat[compiler.AnyOf](left), flat[compiler.AnyOf](right)...), nil
 }
 
-func flatAll(t compiler.Cond) compiler.AllOf {
-	if all, ok := t.(compiler.AllOf); ok {
-		return all
+// flat returns the parts of a condition of this kind, or the condition as the only part.
+func flat[T interface {
+	compiler.AllOf | compiler.AnyOf
+	compiler.Cond
+}](t compiler.Cond) T {
+	if parts, ok := t.(T); ok {
+		return parts
 	}
-	return compiler.AllOf{t}
-}
-
-func flatAny(t compiler.Cond) compiler.AnyOf {
-	if anyOf, ok := t.(compiler.AnyOf); ok {
-		return anyOf
-	}
-	return compiler.AnyOf{t}
+	return T{t}
 }
 
 // leaf binds one predicate.

@@ -3,6 +3,7 @@ package resolve
 import (
 	"encoding/binary"
 	"iter"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -76,26 +77,16 @@ func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
 		return err
 	}
 	err := b.errorf(c.At, "there is no constant '%s': no enumerator and no error has this name", c.Str)
-	names := func(yield func(string) bool) {
-		if e, ok := btf.As[*btf.Enum](v.Type); ok {
-			for _, m := range e.Values {
-				if !yield(m.Name) {
-					return
-				}
-			}
-		}
-		for name := range compiler.Errnos {
-			if !yield(name) {
-				return
-			}
-		}
-		for name := range openFlags {
-			if !c.Neg && !yield(name) {
-				return
-			}
+	names := slices.Collect(maps.Keys(compiler.Errnos))
+	if !c.Neg {
+		names = slices.AppendSeq(names, maps.Keys(openFlags))
+	}
+	if e, ok := btf.As[*btf.Enum](v.Type); ok {
+		for _, m := range e.Values {
+			names = append(names, m.Name)
 		}
 	}
-	near, ok := spec.Nearest(c.Str, names)
+	near, ok := spec.Nearest(c.Str, slices.Values(names))
 	switch {
 	case !c.Neg && b.habit(err, c.Str):
 		return err

@@ -2,8 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -67,8 +65,4 @@ func bounds(s *compiler.Scalar) string {
 		return fmt.Sprintf("%d to %d", int64(lo), int64(hi))
 	}
 	return fmt.Sprintf("%d to %d", lo, hi)
-}
-
-func join(names iter.Seq[string]) string {
-	return strings.Join(slices.Collect(names), ", ")
 }

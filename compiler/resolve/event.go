@@ -23,12 +23,12 @@ func bindEvent(trace *spec.Trace, target *compiler.Target, w Wishes, m compiler.
 		fn.Addrs = []uint64{trace.Line.Address - trace.Line.Offset}
 	}
 	if trace.Line.Offset > 0 && len(fn.Addrs) > 1 {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", spec.Subject(fn.Name), len(fn.Addrs))
+		return nil, trace.Errorf(trace.Func.At, "%s is the name of %d functions, and the offset is in one of them", spec.Subject(fn.Name), len(fn.Addrs))
 	}
 	if size, offset := sizeOf(fn, target), trace.Line.Offset; size > 0 && offset >= size {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "%s has %d bytes, and the offset %d is behind them", spec.Subject(fn.Name), size, offset)
+		return nil, trace.Errorf(trace.Func.At, "%s has %d bytes, and the offset %d is behind them", spec.Subject(fn.Name), size, offset)
 	}
-	trace, err = trace.Expand(slices.Collect(paramNames(fn)))
+	trace, err = trace.Expand(paramNames(fn))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func named(trace *spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	}
 	addr := trace.Line.Address
 	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(trace.Text, trace.Func.At, "the function at %#x is not known: %s", addr, fmt.Sprintf(format, args...))
+		return trace.Errorf(trace.Func.At, "the function at %#x is not known: %s", addr, fmt.Sprintf(format, args...))
 	}
 	switch table := target.Symbols; {
 	case table == nil:
@@ -89,7 +89,7 @@ func named(trace *spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	case !ok, !symbol.Text():
 		return nil, fail("it is in none")
 	case offset > 0 && trace.Line.Return:
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "the return of a function has no offset, and this is %s+%d", symbol.Name, offset).
+		return nil, trace.Errorf(trace.Func.At, "the return of a function has no offset, and this is %s+%d", symbol.Name, offset).
 			WithHint("write %#x", addr-offset)
 	}
 	line := *trace.Line
@@ -196,11 +196,7 @@ func settleEvent(p *compiler.Probe, values []*compiler.Value, conds compiler.All
 	if p.Trace.Line.Return {
 		side = compiler.AtReturn
 	}
-	used := slices.Clone(values)
-	for l := range compiler.Leaves(conds) {
-		used = append(used, l.Value)
-	}
-	for _, v := range used {
+	for _, v := range slices.AppendSeq(slices.Clone(values), compiler.LeafValues(conds)) {
 		if v.Side == compiler.AnySide {
 			v.Side = side
 		}

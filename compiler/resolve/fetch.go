@@ -3,6 +3,7 @@ package resolve
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -83,7 +84,7 @@ func (b *binder) register(e *spec.Register) (operand, error) {
 	if near, ok := spec.Nearest(e.Name.Name, slices.Values(names)); ok {
 		return operand{}, err.WithMeant("%%%s", near)
 	}
-	return operand{}, err.WithHint("there are %s", join(slices.Values(names)))
+	return operand{}, err.WithHint("there are %s", strings.Join(names, ", "))
 }
 
 // old returns the argument with a name, or the value that the name meant in

@@ -63,31 +63,28 @@ func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan
 // start binds the spec that chooses objects.
 func (w *follower) start() error {
 	t := w.trace
-	refuse := func(at spec.Span, format string, args ...any) *spec.Error {
-		return spec.Errorf(t.Text, at, format, args...)
-	}
 	switch {
 	case !ordered(w.target):
-		return refuse(t.Func.At, "to follow objects needs Linux 5.18 on this machine").WithHint("trace the functions that get them")
+		return t.Errorf(t.Func.At, "to follow objects needs Linux 5.18 on this machine").WithHint("trace the functions that get them")
 	case t.Line != nil:
-		return refuse(t.Func.At, "objects are chosen by a spec, and this is a kprobe_events line").WithHint("write '%s(ARGUMENT)'", t.Symbol())
+		return t.Errorf(t.Func.At, "objects are chosen by a spec, and this is a kprobe_events line").WithHint("write '%s(ARGUMENT)'", t.Symbol())
 	case t.Ending != nil:
-		return refuse(t.Ending.Func.At, "an object is followed from one point on, and this is a span").WithHint("leave out what follows '=>'")
+		return t.Errorf(t.Ending.Func.At, "an object is followed from one point on, and this is a span").WithHint("leave out what follows '=>'")
 	case t.Iterator:
-		return refuse(t.Func.At, "an object is followed from a call on, and %s is an iterator, which reads what is there now", t.Func.Name).
+		return t.Errorf(t.Func.At, "an object is followed from a call on, and %s is an iterator, which reads what is there now", t.Func.Name).
 			WithHint("name a function that gets it: FUNC(ARGUMENT)")
 	case spec.IsGlob(t.Func.Name):
-		return refuse(t.Func.At, "objects are chosen at one function, and '%s' means many", t.Func.Name)
+		return t.Errorf(t.Func.At, "objects are chosen at one function, and '%s' means many", t.Func.Name)
 	case len(t.Aggregates()) > 0:
-		return refuse(t.Aggregates()[0].At, "calls are shown one by one, and %s() counts them", t.Aggregates()[0].Name.Name)
+		return t.Errorf(t.Aggregates()[0].At, "calls are shown one by one, and %s() counts them", t.Aggregates()[0].Name.Name)
 	case len(t.Items) == 0:
-		return refuse(t.Func.At, "the spec names no object").WithHint("name the argument to follow: %s(ARGUMENT)", t.Func.Name)
+		return t.Errorf(t.Func.At, "the spec names no object").WithHint("name the argument to follow: %s(ARGUMENT)", t.Func.Name)
 	case asksOver(t):
-		return refuse(t.Func.At, "'after' and 'diff' are about both sides of a call, and an object is chosen at one of them")
+		return t.Errorf(t.Func.At, "'after' and 'diff' are about both sides of a call, and an object is chosen at one of them")
 	}
 	for _, item := range t.Items[1:] {
 		if item.Pred == nil {
-			return refuse(item.Value.Span(), "the spec names the object to follow, and '%s' is a second value", item.Value).
+			return t.Errorf(item.Value.Span(), "the spec names the object to follow, and '%s' is a second value", item.Value).
 				WithHint("show values with --show '%s'", item.Value)
 		}
 	}
@@ -101,7 +98,7 @@ func (w *follower) start() error {
 		return err
 	}
 	if w.structure = pointedStructure(w.object.Type); w.structure == nil {
-		return refuse(t.Items[0].Value.Span(), "'%s' is %s, and an object is what a pointer to a structure points to", w.object.Name, describe(w.object.Type))
+		return t.Errorf(t.Items[0].Value.Span(), "'%s' is %s, and an object is what a pointer to a structure points to", w.object.Name, describe(w.object.Type))
 	}
 	w.object.Pointee = nil
 	_, _, conds, err := b.list(t.Items, compiler.NoMeasure)
@@ -113,7 +110,7 @@ func (w *follower) start() error {
 		return err
 	}
 	if err := b.settlePoint(shown, conds, w.object); err != nil {
-		return refuse(t.Func.At, "an object is chosen at the entry of %s or at its return, and the spec is about both", fn.Name).
+		return t.Errorf(t.Func.At, "an object is chosen at the entry of %s or at its return, and the spec is about both", fn.Name).
 			WithHint("name arguments only, or the return value only")
 	}
 	p.Follow = &compiler.Follow{Role: compiler.Starts, Object: w.object, Limit: w.Objects, Type: w.structure}

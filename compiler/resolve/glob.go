@@ -53,15 +53,15 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 	}
 	found := len(plan.Probes) - before
 	if found == 0 && len(names) == 1 {
-		return spec.Errorf(t.Text, t.Func.At, "%s is the only function that matches '%s', and it cannot be traced", names[0], t.Func.Name).
+		return t.Errorf(t.Func.At, "%s is the only function that matches '%s', and it cannot be traced", names[0], t.Func.Name).
 			WithHint("%s", slices.Collect(maps.Keys(reasons))[0])
 	}
 	if found == 0 {
-		return spec.Errorf(t.Text, t.Func.At, "none of the %d functions that match '%s' can be traced", len(names), t.Func.Name).
+		return t.Errorf(t.Func.At, "none of the %d functions that match '%s' can be traced", len(names), t.Func.Name).
 			WithHint("%s", commonest(reasons))
 	}
 	if found > mostFunctions {
-		return spec.Errorf(t.Text, t.Func.At, "'%s' means %d functions, and %d is the limit", t.Func.Name, found, mostFunctions)
+		return t.Errorf(t.Func.At, "'%s' means %d functions, and %d is the limit", t.Func.Name, found, mostFunctions)
 	}
 	for reason, n := range reasons {
 		plan.LeftOut[reason] += n
@@ -91,7 +91,7 @@ func NoMatch(t *spec.Trace) error {
 	if t.Module.Name != "" {
 		where = t.Module.Name
 	}
-	err := spec.Errorf(t.Text, t.Func.At, "no %s of %s matches '%s'", what, where, t.Func.Name)
+	err := t.Errorf(t.Func.At, "no %s of %s matches '%s'", what, where, t.Func.Name)
 	if strings.Contains(t.Func.Name, ".*") {
 		return err.WithHint("did you mean '%s'? wildcards are those of a shell", strings.ReplaceAll(t.Func.Name, ".*", "*"))
 	}
@@ -124,7 +124,7 @@ func Names(t *spec.Trace, target *compiler.Target) ([]string, error) {
 		var err error
 		types, err = target.Module(m)
 		if errors.Is(err, compiler.ErrNoModuleBTF) {
-			err := spec.Errorf(t.Text, t.Module.At, "module %s is not loaded, or has no BTF", m)
+			err := t.Errorf(t.Module.At, "module %s is not loaded, or has no BTF", m)
 			if hint := notInModule(target, t); hint != "" {
 				return nil, err.WithHint("%s", hint)
 			}

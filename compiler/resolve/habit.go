@@ -41,7 +41,7 @@ func (b *binder) valueHabit(name string) string {
 	case slices.Contains([]string{"func", "probe"}, name):
 		return "each event has the name of its function"
 	case name == "args" && len(b.fn.Params) > 0:
-		return "arguments are named by themselves: " + join(paramNames(b.fn))
+		return "arguments are named by themselves: " + strings.Join(paramNames(b.fn), ", ")
 	case word == "return" && b.fn.Result == nil && !b.fn.Untyped:
 		return "" // the function returns nothing and has only arguments
 	case word == "return":

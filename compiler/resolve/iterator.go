@@ -60,7 +60,7 @@ func findIterator(trace *spec.Trace, target *compiler.Target) (*compiler.Functio
 	proto = &btf.FuncProto{Return: &btf.Void{}, Params: proto.Params}
 	sig, err := Place(proto, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "iterator %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
+		return nil, trace.Errorf(trace.Func.At, "iterator %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Iterator: true, LastAgain: name == "ksym", Symbol: name, Types: target.Kernel, Copies: 1, Signature: *sig,
@@ -87,7 +87,7 @@ func iterators(t *spec.Trace, target *compiler.Target) ([]string, error) {
 }
 
 func unknownIterator(trace *spec.Trace, target *compiler.Target) error {
-	err := spec.Errorf(trace.Text, trace.Func.At, "there is no iterator %s in this kernel", trace.Func.Name).WithKind(spec.NoIterator)
+	err := trace.Errorf(trace.Func.At, "there is no iterator %s in this kernel", trace.Func.Name).WithKind(spec.NoIterator)
 	all := *trace
 	all.Func.Name = "*"
 	names, listErr := iterators(&all, target)
@@ -104,7 +104,7 @@ func unknownIterator(trace *spec.Trace, target *compiler.Target) error {
 // a spec cannot name a map.
 func checkIterator(trace *spec.Trace, fn *compiler.Function) error {
 	if len(fn.Params) > 2 && fn.Params[1].Name == "map" {
-		return spec.Errorf(trace.Text, trace.Func.At, "%s goes over the elements of one map, and a spec cannot name a map", spec.Subject(fn.Name)).
+		return trace.Errorf(trace.Func.At, "%s goes over the elements of one map, and a spec cannot name a map", spec.Subject(fn.Name)).
 			WithHint("iter:bpf_map lists the maps themselves")
 	}
 	return nil
@@ -117,7 +117,7 @@ func notInSpan(t *spec.Trace) error {
 	}
 	for _, point := range []*spec.Trace{t, t.Ending} {
 		if point.Iterator {
-			return spec.Errorf(t.Text, point.Func.At, "a span is between two calls, and %s is an iterator", point.Func.Name).
+			return t.Errorf(point.Func.At, "a span is between two calls, and %s is an iterator", point.Func.Name).
 				WithHint("an iterator reads what is there now, in a spec of its own")
 		}
 	}
@@ -136,7 +136,7 @@ func checkMixed(traces []*spec.Trace) error {
 		return nil
 	}
 	t := traces[first]
-	return t.Locate(spec.Errorf(t.Text, t.Func.At, "iterator %s ends when it has read all that is there, and %s waits for calls", t.Func.Name, traces[other].Target()).
+	return t.Locate(t.Errorf(t.Func.At, "iterator %s ends when it has read all that is there, and %s waits for calls", t.Func.Name, traces[other].Target()).
 		WithHint("use a command for each"))
 }
 
@@ -150,5 +150,5 @@ func (b *binder) ownBuiltin(e *spec.Builtin) error {
 	if b.param("task") != nil && e.Name.Name != "duration" {
 		return err.WithHint("name members of the object: task->comm, task->tgid")
 	}
-	return err.WithHint("it has %s", join(paramNames(b.fn)))
+	return err.WithHint("it has %s", strings.Join(paramNames(b.fn), ", "))
 }

@@ -57,7 +57,7 @@ func measureSides(p *compiler.Probe) {
 // checks that the function provides it.
 func chooseMeasured(p *compiler.Probe, values []*compiler.Value) error {
 	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, format, args...)
+		return p.Trace.Errorf(p.Trace.Func.At, format, args...)
 	}
 	if why := withoutReturn(p); why != "" && (p.Measure == compiler.Durations || p.Measure == compiler.Changes) {
 		return fail("%s, so that there are no %s to measure", why, p.Measure)
@@ -74,7 +74,7 @@ func chooseMeasured(p *compiler.Probe, values []*compiler.Value) error {
 		v, why = compared(values[0])
 	}
 	if why != "" {
-		return spec.Errorf(p.Trace.Text, measuredAt(p), "'%s' %s", values[0].Name, why)
+		return p.Trace.Errorf(measuredAt(p), "'%s' %s", values[0].Name, why)
 	}
 	p.Measured = v
 	return nil

@@ -121,7 +121,7 @@ func decideAll(plan *compiler.Plan, target *compiler.Target, attach compiler.Kin
 // these are all that the glob has in the plan.
 func leaveOut(plan *compiler.Plan, t *spec.Trace, reasons map[string]int) error {
 	if !slices.ContainsFunc(plan.Probes, func(p *compiler.Probe) bool { return p.Asked == t }) {
-		err := spec.Errorf(t.Text, t.Func.At, "none of the functions that fit '%s' can be traced", t.Func.Name).WithHint("%s", commonest(reasons))
+		err := t.Errorf(t.Func.At, "none of the functions that fit '%s' can be traced", t.Func.Name).WithHint("%s", commonest(reasons))
 		return &TraceError{t, t.Locate(err)}
 	}
 	for reason, n := range reasons {
@@ -149,14 +149,14 @@ func addTrace(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wis
 		return err
 	}
 	if w.Chain && t.Iterator {
-		return spec.Errorf(t.Text, t.Func.At, "a chain is made of functions, and %s is an iterator", t.Func.Name)
+		return t.Errorf(t.Func.At, "a chain is made of functions, and %s is an iterator", t.Func.Name)
 	}
 	if w.Chain && t.Line != nil {
-		return spec.Errorf(t.Text, t.Func.At, "a chain is made of specs, and this is a kprobe_events line").
+		return t.Errorf(t.Func.At, "a chain is made of specs, and this is a kprobe_events line").
 			WithHint("write '%s'", t.Symbol())
 	}
 	if all := t.Aggregates(); w.Chain && len(all) > 0 {
-		return spec.Errorf(t.Text, all[0].At, "the calls of a chain are shown one by one, and %s() counts calls", all[0].Name.Name).
+		return t.Errorf(all[0].At, "the calls of a chain are shown one by one, and %s() counts calls", all[0].Name.Name).
 			WithHint("trace the function without the chain")
 	}
 	if t.Ending != nil {
@@ -167,7 +167,7 @@ func addTrace(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wis
 	}
 	if spec.IsGlob(t.Func.Name) {
 		if w.Chain {
-			return spec.Errorf(t.Text, t.Func.At, "a chain is made of single functions, and '%s' means many", t.Func.Name)
+			return t.Errorf(t.Func.At, "a chain is made of single functions, and '%s' means many", t.Func.Name)
 		}
 		return addGlob(plan, t, target, w, m)
 	}

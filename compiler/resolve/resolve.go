@@ -133,7 +133,7 @@ func (b *builder) withCond(conds compiler.AllOf) (compiler.AllOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(conds, flatAll(cond)...), nil
+	return append(conds, flat[compiler.AllOf](cond)...), nil
 }
 
 // recorded binds the values that an item of the list records: its own, and the one

@@ -4,19 +4,14 @@ import (
 	"slices"
 
 	"github.com/ksnoop/ksnoop/compiler"
-	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // settle assigns values and conditions to the two sides of a call. Those that are
 // available on both belong to the entry, unless the spec uses other values of the
 // return only, and none of them with 'after' or 'diff'.
 func settle(p *compiler.Probe, values []*compiler.Value, conds compiler.AllOf) {
-	used := append([]*compiler.Value(nil), values...)
-	for l := range compiler.Leaves(conds) {
-		used = append(used, l.Value)
-	}
-	whole := used
-	used = nil
+	whole := slices.AppendSeq(slices.Clone(values), compiler.LeafValues(conds))
+	var used []*compiler.Value
 	for _, v := range whole {
 		used = slices.AppendSeq(used, v.Values)
 	}
@@ -102,10 +97,7 @@ func appendKept(values []*compiler.Value, v *compiler.Value) []*compiler.Value {
 func findOperands(p *compiler.Probe) {
 	p.Operands, p.Diffs = nil, nil
 	late := slices.Concat(p.Return, []*compiler.Value{p.Measured, p.First})
-	for l := range compiler.Leaves(compiler.AllOf(p.ReturnConds)) {
-		late = append(late, l.Value)
-	}
-	for _, v := range late {
+	for _, v := range slices.AppendSeq(late, compiler.LeafValues(compiler.AllOf(p.ReturnConds))) {
 		if v != nil && v.Side == compiler.AtReturn {
 			p.Operands = appendKept(p.Operands, v)
 		}
@@ -123,7 +115,7 @@ const mostOperands = 64
 func decide(p *compiler.Probe, f compiler.Features, force compiler.Kind, counts programCounts) error {
 	findOperands(p)
 	if n := len(p.Operands); n > mostOperands {
-		return spec.Errorf(p.Trace.Text, p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
+		return p.Trace.Errorf(p.Trace.Func.At, "%d values of the entry are compared or computed with values of the return, and %d is the limit", n, mostOperands)
 	}
 	if p.Follow != nil && p.Follow.Role == compiler.Joins && force == compiler.KprobeMulti && f.SessionIsReturn != 0 {
 		force = compiler.KprobeSession // no return side runs for calls with other objects
@@ -215,7 +207,7 @@ func bySide(conds []compiler.Cond) (entry, rest []compiler.Cond) {
 func addOutcomes(p *compiler.Probe) error {
 	eachWithOutcomes(p, p.ReturnConds)
 	if n := len(p.Outcomes); n > compiler.MostOutcomes {
-		return spec.Errorf(p.Trace.Text, p.Trace.Cond.Span(), "the condition joins entry and return in %d places, and %d is the limit", n, compiler.MostOutcomes)
+		return p.Trace.Errorf(p.Trace.Cond.Span(), "the condition joins entry and return in %d places, and %d is the limit", n, compiler.MostOutcomes)
 	}
 	return nil
 }

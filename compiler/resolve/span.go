@@ -17,10 +17,10 @@ func ordered(t *compiler.Target) bool { return t.Features.CompareExchange || t.A
 func addSpan(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wishes, m compiler.Measure) error {
 	switch {
 	case !ordered(target):
-		return spec.Errorf(t.Text, t.Ending.Func.At, "spans need Linux 5.18 on this machine").
+		return t.Errorf(t.Ending.Func.At, "spans need Linux 5.18 on this machine").
 			WithHint("trace both points, and join them by what they have in common")
 	case w.Chain:
-		return spec.Errorf(t.Text, t.Ending.Func.At, "a chain is made of single functions, and this is a span").
+		return t.Errorf(t.Ending.Func.At, "a chain is made of single functions, and this is a span").
 			WithHint("leave out -s")
 	}
 	s, err := bindSpan(t, target, m)
@@ -54,7 +54,7 @@ func bindSpan(t *spec.Trace, target *compiler.Target, m compiler.Measure) (*comp
 	case len(t.Aggregates()) > 0:
 		m = compiler.Tables
 	case m > compiler.Calls:
-		return nil, spec.Errorf(t.Text, t.Func.At, "the spans of two points can be counted, but no %s can be measured", m)
+		return nil, t.Errorf(t.Func.At, "the spans of two points can be counted, but no %s can be measured", m)
 	}
 	s := &compiler.Span{}
 	var err error
@@ -78,10 +78,10 @@ func bindSpan(t *spec.Trace, target *compiler.Target, m compiler.Measure) (*comp
 // or its return.
 func bindPoint(t *spec.Trace, target *compiler.Target, m compiler.Measure, end bool) (*compiler.Probe, *compiler.Value, error) {
 	if spec.IsGlob(t.Func.Name) {
-		return nil, nil, spec.Errorf(t.Text, t.Func.At, "a span joins two single functions, and '%s' means many", t.Func.Name)
+		return nil, nil, t.Errorf(t.Func.At, "a span joins two single functions, and '%s' means many", t.Func.Name)
 	}
 	if asksOver(t) {
-		return nil, nil, spec.Errorf(t.Text, t.Func.At, "'after' and 'diff' are about both sides of a call, and a point of a span is one of them").
+		return nil, nil, t.Errorf(t.Func.At, "'after' and 'diff' are about both sides of a call, and a point of a span is one of them").
 			WithHint("trace %s by itself", t.Func.Name)
 	}
 	fn, err := FindFunction(t, target)
@@ -112,19 +112,19 @@ func joinTable(t *spec.Trace, s *compiler.Span) error {
 	begin, end := s.Begin, s.End
 	for _, a := range end.Aggregates {
 		if slices.ContainsFunc(begin.Aggregates, func(b *compiler.Aggregate) bool { return b.Name == a.Name }) {
-			return spec.Errorf(t.Text, t.Ending.Func.At, "both points have %s, and a table has it once", a.Name)
+			return t.Errorf(t.Ending.Func.At, "both points have %s, and a table has it once", a.Name)
 		}
 	}
 	end.Key = slices.Concat(begin.Key, end.Key)
 	end.Aggregates = slices.Concat(begin.Aggregates, end.Aggregates)
 	begin.Key, begin.Aggregates = nil, nil
 	if n := len(end.Aggregates); n > mostAggregates {
-		return spec.Errorf(t.Text, t.Ending.Func.At, "a spec has at most %d aggregates, and both points have %d", mostAggregates, n)
+		return t.Errorf(t.Ending.Func.At, "a spec has at most %d aggregates, and both points have %d", mostAggregates, n)
 	}
 	room := 0
 	for _, v := range end.Key {
 		if room += compiler.KeyRoom(v); room > compiler.MostKey {
-			return spec.Errorf(t.Text, t.Ending.Func.At, "the key has %d bytes with '%s', and %d is the limit: name fewer values", room, v.Name, compiler.MostKey)
+			return t.Errorf(t.Ending.Func.At, "the key has %d bytes with '%s', and %d is the limit: name fewer values", room, v.Name, compiler.MostKey)
 		}
 	}
 	return nil
@@ -152,10 +152,7 @@ func latest(v *compiler.Value) (side compiler.Side) {
 
 // settlePoint assigns all values and conditions of a point to its one side.
 func (b *builder) settlePoint(values []*compiler.Value, conds compiler.AllOf, key *compiler.Value) error {
-	used := append([]*compiler.Value{key}, values...)
-	for l := range compiler.Leaves(conds) {
-		used = append(used, l.Value)
-	}
+	used := slices.AppendSeq(append([]*compiler.Value{key}, values...), compiler.LeafValues(conds))
 	var entry, ret *compiler.Value
 	for _, v := range used {
 		for part := range v.Values {
@@ -206,7 +203,7 @@ func (b *builder) key() (*compiler.Value, error) {
 func sameKeys(t *spec.Trace, s *compiler.Span) error {
 	x, y := s.BeginKey, s.EndKey
 	if why := different(x, y); why != "" {
-		return spec.Errorf(t.Text, t.Ending.Key.Span(), "the keys of the two points cannot be compared: '%s' of %s is %s, and '%s' of %s is %s",
+		return t.Errorf(t.Ending.Key.Span(), "the keys of the two points cannot be compared: '%s' of %s is %s, and '%s' of %s is %s",
 			x.Name, s.Begin.Func.Name, describe(x.Type), y.Name, s.End.Func.Name, describe(y.Type)).WithHint("%s", why)
 	}
 	return nil
@@ -246,6 +243,6 @@ func sameCall(t *spec.Trace, s *compiler.Span) error {
 	if s.Begin.Func.Tracepoint || s.Begin.Func.Symbol != s.End.Func.Symbol || s.Begin.OnEntry != s.End.OnEntry || s.BeginKey.Name != s.EndKey.Name {
 		return nil
 	}
-	return spec.Errorf(t.Text, t.Ending.Func.At, "the span begins and ends at the same moment of %s, with the same key", s.End.Func.Name).
+	return t.Errorf(t.Ending.Func.At, "the span begins and ends at the same moment of %s, with the same key", s.End.Func.Name).
 		WithHint("its end can be the return: %s => %s(return) on $tid", s.Begin.Func.Name, s.End.Func.Name)
 }

@@ -35,12 +35,12 @@ func findTracepoint(trace *spec.Trace, target *compiler.Target) (*compiler.Funct
 	}
 	proto := protoOf(typedef)
 	if proto == nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s has no prototype in BTF", name)
+		return nil, trace.Errorf(trace.Func.At, "tracepoint %s has no prototype in BTF", name)
 	}
 	named := &btf.FuncProto{Return: &btf.Void{}, Params: nameParams(types, name, proto.Params[1:])}
 	sig, err := Place(named, target.Arch)
 	if err != nil {
-		return nil, spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
+		return nil, trace.Errorf(trace.Func.At, "tracepoint %s has a signature that BTF does not describe: %v", spec.Subject(name), err)
 	}
 	return &compiler.Function{
 		Name: name, Module: module, Tracepoint: true, Symbol: name, Types: types, Copies: 1, Signature: *sig,
@@ -61,7 +61,7 @@ func tracepointTypes(t *compiler.Target, trace *spec.Trace) (*btf.Spec, string, 
 		}
 		types, err := t.Module(s.Module)
 		if err != nil {
-			return nil, "", spec.Errorf(trace.Text, trace.Func.At, "tracepoint %s is in module %s: %v", spec.Subject(trace.Func.Name), s.Module, err)
+			return nil, "", trace.Errorf(trace.Func.At, "tracepoint %s is in module %s: %v", spec.Subject(trace.Func.Name), s.Module, err)
 		}
 		return types, s.Module, nil
 	}
@@ -109,7 +109,7 @@ func unnamed(fn *compiler.Function) bool {
 
 func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Spec) error {
 	name := trace.Func.Name
-	err := spec.Errorf(trace.Text, trace.Func.At, "there is no tracepoint %s in this kernel", name).WithKind(spec.NoTracepoint)
+	err := trace.Errorf(trace.Func.At, "there is no tracepoint %s in this kernel", name).WithKind(spec.NoTracepoint)
 	if otherWord(err, target, name) {
 		return err
 	}

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -82,15 +83,7 @@ func wordSize(n uint32) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 // the BTF of kernels before 6.0 has no sign for enums and stores -1 as
 // 0xffffffff.
 func enumSigned(e *btf.Enum) bool {
-	if e.Signed {
-		return true
-	}
-	for _, v := range e.Values {
-		if e.Size == 4 && v.Value >= 1<<32-4096 && v.Value < 1<<32 {
-			return true
-		}
-	}
-	return false
+	return e.Signed || e.Size == 4 && slices.ContainsFunc(e.Values, func(v btf.EnumValue) bool { return v.Value >= 1<<32-4096 && v.Value < 1<<32 })
 }
 
 // These are kinds in addition to those of [TypeKind]: functions, typedefs alone, and

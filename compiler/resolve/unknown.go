@@ -132,7 +132,7 @@ func tracepointArg(t *compiler.Target, tracepoint string, n int) string {
 func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.Symbol) error {
 	name := trace.Func.Name
 	fail := func(format string, args ...any) *spec.Error {
-		return spec.Errorf(trace.Text, trace.Func.At, format, args...)
+		return trace.Errorf(trace.Func.At, format, args...)
 	}
 	switch {
 	case slices.ContainsFunc(symbols, kallsyms.Symbol.Text):

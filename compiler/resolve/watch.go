@@ -159,9 +159,7 @@ func (b *builder) widen(v *compiler.Value, at spec.Span) (int, error) {
 			return size, nil
 		}
 	}
-	switch last.Size {
-	case 1, 2, 4, 8:
-	default:
+	if !wordSize(uint32(last.Size)) {
 		return 0, b.errorf(at, "'%s' has %d bytes, and the hardware watches 1, 2, 4 or 8", v.Name, last.Size).WithHint("name a member or an element of it")
 	}
 	if addr%uint64(last.Size) != 0 {
@@ -212,11 +210,11 @@ func (b *builder) watchConds() (compiler.AllOf, error) {
 // probe for the writes to each member, one that finds objects, and those that end them.
 func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, objects int) error {
 	if !ordered(target) {
-		return spec.Errorf(t.Text, t.Func.At, "to watch an object that calls find needs Linux 5.18 on this machine").
+		return t.Errorf(t.Func.At, "to watch an object that calls find needs Linux 5.18 on this machine").
 			WithHint("watch its memory by its address: *(TYPE *)ADDRESS")
 	}
 	if first := finder(plan); first != nil {
-		return spec.Errorf(t.Text, t.Func.At, "objects are found by one spec, and '%s' is another one", first.Trace.Text).
+		return t.Errorf(t.Func.At, "objects are found by one spec, and '%s' is another one", first.Trace.Text).
 			WithHint("run a second ksnoop watch for them")
 	}
 	fn, err := FindFunction(t, target)

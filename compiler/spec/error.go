@@ -52,6 +52,13 @@ func Errorf(text string, at Span, format string, args ...any) *Error {
 	return e
 }
 
+// Errorf returns an error at a place in the text of t.
+//
+//go:noinline
+func (t *Trace) Errorf(at Span, format string, args ...any) *Error {
+	return Errorf(t.Text, at, format, args...)
+}
+
 // Subject is the name of the function that an error is about.
 type Subject string
 

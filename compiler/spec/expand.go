@@ -34,7 +34,7 @@ func (t *Trace) CheckNames() error {
 			if n := t.Items[i].Name; n.Name != "" {
 				at = n.At
 			}
-			return Errorf(t.Text, at, "a second argument with the name %s", Quote(name)).
+			return t.Errorf(at, "a second argument with the name %s", Quote(name)).
 				WithHint("give it another one: NAME=%s", t.Items[i].Value)
 		}
 	}

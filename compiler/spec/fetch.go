@@ -256,7 +256,7 @@ var EventFields = map[string]string{
 // NoField returns the error for a name in the filter of a kprobe_events line that
 // is not one of its fields.
 func (t *Trace) NoField(name Ident) *Error {
-	err := Errorf(t.Text, name.At, "the event has no field %s", Quote(name.Name))
+	err := t.Errorf(name.At, "the event has no field %s", Quote(name.Name))
 	names := t.ItemNames()
 	names = append(names, slices.Sorted(maps.Keys(EventFields))...)
 	if near, ok := Nearest(name.Name, slices.Values(names)); ok {
