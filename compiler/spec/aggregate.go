@@ -95,12 +95,12 @@ func (p *parser) aggregate() (_ *Item, err error) {
 	p.last = item
 	switch t := p.tok; {
 	case t.is(":"):
-		return nil, Errorf(p.text, t.at, "an aggregate has no format")
+		return nil, p.errorf(t.at, "an aggregate has no format")
 	case t.operator():
-		return nil, Errorf(p.text, t.at, "an aggregate is not compared: it is known when calls have been counted").
+		return nil, p.errorf(t.at, "an aggregate is not compared: it is known when calls have been counted").
 			WithHint("a condition is about one call: vfs_read(count()) if return > 0")
 	case t.arithmetic() != 0:
-		return nil, Errorf(p.text, t.at, "an aggregate is a whole item, not a part of a value").
+		return nil, p.errorf(t.at, "an aggregate is a whole item, not a part of a value").
 			WithHint("compute inside of it: sum(count * 2)")
 	}
 	return item, nil
@@ -110,12 +110,12 @@ func (p *parser) aggregate() (_ *Item, err error) {
 func (p *parser) operands(a *Aggregate) (err error) {
 	if a.Name.Name == "count" {
 		if !p.tok.is(")") && p.tok.kind != end {
-			return Errorf(p.text, p.tok.at, "count() counts calls, and takes no value").WithHint("the sum of a value is sum(...)")
+			return p.errorf(p.tok.at, "count() counts calls, and takes no value").WithHint("the sum of a value is sum(...)")
 		}
 		return nil
 	}
 	if p.tok.is(")") || p.tok.is(",") {
-		return Errorf(p.text, p.tok.at, "a value is missing after '%s('", a.Name.Name).WithHint("write %s", usage(a.Name.Name))
+		return p.errorf(p.tok.at, "a value is missing after '%s('", a.Name.Name).WithHint("write %s", usage(a.Name.Name))
 	}
 	if a.X, err = p.expression(bitOr); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *parser) operands(a *Aggregate) (err error) {
 			if !p.tok.is(")") {
 				return nil // what is wrong is at tok
 			}
-			return Errorf(p.text, p.tok.at, "the %s of the histogram is missing", bound).
+			return p.errorf(p.tok.at, "the %s of the histogram is missing", bound).
 				WithHint("lhist takes a value, a lower bound, an upper bound and a step: %s", usage("lhist"))
 		}
 		if err := p.advance(); err != nil {
@@ -149,16 +149,16 @@ func (p *parser) operands(a *Aggregate) (err error) {
 func (p *parser) badInAggregate(a *Aggregate) error {
 	switch t := p.tok; {
 	case t.kind == end:
-		return Errorf(p.text, t.at, "')' is missing")
+		return p.errorf(t.at, "')' is missing")
 	case t.is(",") && a.Name.Name == "hist":
-		return Errorf(p.text, t.at, "hist has no bounds: its buckets are powers of two").
+		return p.errorf(t.at, "hist has no bounds: its buckets are powers of two").
 			WithHint("buckets of equal width: %s", usage("lhist"))
 	case t.is(","):
-		return Errorf(p.text, t.at, "%s takes no more than that", a.Name.Name).WithHint("write %s", usage(a.Name.Name))
+		return p.errorf(t.at, "%s takes no more than that", a.Name.Name).WithHint("write %s", usage(a.Name.Name))
 	case t.is(":"):
-		return Errorf(p.text, t.at, "a format inside an aggregate").WithHint("numbers of aggregates have none")
+		return p.errorf(t.at, "a format inside an aggregate").WithHint("numbers of aggregates have none")
 	case t.operator():
-		return Errorf(p.text, t.at, "a comparison inside an aggregate").
+		return p.errorf(t.at, "a comparison inside an aggregate").
 			WithHint("which calls are counted is written after 'if': vfs_read(count()) if return > 0")
 	case t.otherArithmetic():
 		return p.noArithmetic("')'")
@@ -172,8 +172,8 @@ func (p *parser) badInAggregate(a *Aggregate) error {
 func (p *parser) badAggregate() error {
 	t := p.tok
 	if p.cond {
-		return Errorf(p.text, t.at, "%s() is an aggregate, and a condition is about one call", t.text).
+		return p.errorf(t.at, "%s() is an aggregate, and a condition is about one call", t.text).
 			WithHint("aggregates are items of the list: vfs_read(%s) if return > 0", usage(t.text))
 	}
-	return Errorf(p.text, t.at, "%s() is a whole item, not a part of a value", t.text).WithHint("compute inside of it: sum(count * 2)")
+	return p.errorf(t.at, "%s() is a whole item, not a part of a value", t.text).WithHint("compute inside of it: sum(count * 2)")
 }

@@ -88,7 +88,7 @@ func (p *parser) joined(x Expr, least precedence) (Expr, error) {
 	for p.tok.binds(least) {
 		op, at := p.tok.arithmetic(), p.tok.at
 		if p.operators++; p.operators > mostOperators {
-			return nil, Errorf(p.text, at, "more than %d operators", mostOperators)
+			return nil, p.errorf(at, "more than %d operators", mostOperators)
 		}
 		if err := p.advance(); err != nil {
 			return nil, err

@@ -144,7 +144,7 @@ func (p *parser) typeName() (typ TypeName, err error) {
 	for p.tok.is("*") || slices.Contains(qualifiers, p.tok.text) {
 		if p.tok.is("*") {
 			if typ.Stars++; typ.Stars > deepest {
-				return typ, Errorf(p.text, p.tok.at, "a pointer to a pointer and so on, more than %d of them", deepest)
+				return typ, p.errorf(p.tok.at, "a pointer to a pointer and so on, more than %d of them", deepest)
 			}
 		}
 		if err := p.advance(); err != nil {
@@ -176,7 +176,7 @@ func (p *parser) count(typ *TypeName) error {
 	case err != nil:
 		return err
 	case n.Abs == 0:
-		return Errorf(p.text, n.At, "an array of no elements")
+		return p.errorf(n.At, "an array of no elements")
 	case !p.tok.is("]"):
 		return p.unclosedIndex()
 	}

@@ -57,7 +57,7 @@ func (p *parser) integer(start int, neg, timed bool) (c Constant, err error) {
 	abs <<= shift
 	at := Span{start, p.tok.at.End}
 	if err != nil || neg && abs > lowest {
-		return c, Errorf(p.text, at, "%s is out of range", Quote(p.text[at.Start:at.End])).
+		return c, p.errorf(at, "%s is out of range", Quote(p.text[at.Start:at.End])).
 			WithHint("constants go from -%d (-2^63) to %d (2^64-1)", uint64(lowest), ^uint64(0))
 	}
 	return Constant{Text: p.text[at.Start:at.End], Neg: neg && abs != 0, Abs: abs, At: at}, p.advance()
@@ -87,7 +87,7 @@ func ParseUint(number string) (uint64, error) {
 // badNumber returns the error for a token that is not a number of this base.
 func (p *parser) badNumber(digits string, base int, timed bool) error {
 	text := p.tok.text
-	err := Errorf(p.text, p.tok.at, "%s is not a number", Quote(text))
+	err := p.errorf(p.tok.at, "%s is not a number", Quote(text))
 	plain := strings.TrimRight(digits, "uUlL")
 	amount, unit, counted := cutUnit(text)
 	size := sizeHabits.Meaning(unit)

@@ -63,19 +63,19 @@ func ParseDuration(text string) (ns uint64, err error) {
 func (p *parser) duration(sign string) (c Constant, err error) {
 	t := p.tok
 	if sign != "" {
-		return c, Errorf(p.text, Span{p.prev.at.Start, t.at.End}, "a duration has no sign").WithHint("write %s", t.text)
+		return c, p.errorf(Span{p.prev.at.Start, t.at.End}, "a duration has no sign").WithHint("write %s", t.text)
 	}
 	amount, unit, _ := cutUnit(t.text)
 	whole, fraction, _ := strings.Cut(amount, ".")
 	part, ok := fractionOf(fraction, units[unit])
 	if !ok {
-		return c, Errorf(p.text, t.at, "%s is not a whole number of nanoseconds", t)
+		return c, p.errorf(t.at, "%s is not a whole number of nanoseconds", t)
 	}
 	n, err := strconv.ParseUint(whole, 10, 64)
 	high, low := bits.Mul64(n, units[unit])
 	ns, carry := bits.Add64(low, part, 0)
 	if err != nil || high+carry > 0 {
-		return c, Errorf(p.text, t.at, "%s is out of range", t).
+		return c, p.errorf(t.at, "%s is out of range", t).
 			WithHint("durations go up to %d (2^64-1) nanoseconds, 584 years", ^uint64(0))
 	}
 	return Constant{Kind: Duration, Abs: ns, At: t.at}, p.advance()

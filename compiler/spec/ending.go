@@ -9,23 +9,23 @@ func (p *parser) span(t *Trace) error {
 	ahead := lookahead{lexer: p.lexer}
 	switch ahead.advance(); {
 	case ahead.tok.kind == end:
-		return Errorf(p.text, Span{arrow.End, arrow.End}, "a function is missing after '=>'")
+		return p.errorf(Span{arrow.End, arrow.End}, "a function is missing after '=>'")
 	case compared && ahead.tok.kind != name:
-		return Errorf(p.text, arrow, "'=>' is not a comparison").WithMeant(">=")
+		return p.errorf(arrow, "'=>' is not a comparison").WithMeant(">=")
 	}
 	refuse, err := p.point(t.Ending)
 	switch {
 	case err != nil:
 		return err
 	case p.tok.arrow():
-		return Errorf(p.text, p.tok.at, "a span has two points, and this is a third").
+		return p.errorf(p.tok.at, "a span has two points, and this is a third").
 			WithHint("write a span for each pair: A => B on KEY")
 	case p.tok.word("on"):
 		return p.keys(t)
 	case p.tok.kind != end && !p.part:
 		return refuse()
 	}
-	missing := Errorf(p.text, p.tok.at, "a span needs 'on' and a key").
+	missing := p.errorf(p.tok.at, "a span needs 'on' and a key").
 		WithHint("the key is a value that both points have: tp:block_rq_issue() => tp:block_rq_complete() on rq")
 	if compared && t.Ending.Items == nil {
 		return missing.WithHint("the key is a value that both points have; a comparison is written '>='")
@@ -59,14 +59,14 @@ func (p *parser) keys(t *Trace) (err error) {
 // key parses one key.
 func (p *parser) key() (Expr, error) {
 	if p.tok.kind == end {
-		return nil, Errorf(p.text, p.tok.at, "a key is missing after %s", p.prev)
+		return nil, p.errorf(p.tok.at, "a key is missing after %s", p.prev)
 	}
 	return p.expression(shifting)
 }
 
 // badAfterKey returns the error for an unexpected token after the key.
 func (p *parser) badAfterKey() error {
-	err := Errorf(p.text, p.tok.at, "%s after the key", p.tok)
+	err := p.errorf(p.tok.at, "%s after the key", p.tok)
 	switch t := p.tok; {
 	case t.word("if"):
 		return err.WithHint("a condition comes before 'on', behind the point that it is about")

@@ -196,7 +196,7 @@ func (p *parser) pattern() (c Constant, err error) {
 		return c, err
 	}
 	if elements, _ := ParseGlob(c.Str); len(elements) > MostGlob {
-		return c, Errorf(p.text, c.At, "a pattern of %d elements is longer than the limit (%d)", len(elements), MostGlob)
+		return c, p.errorf(c.At, "a pattern of %d elements is longer than the limit (%d)", len(elements), MostGlob)
 	}
 	return c, nil
 }

@@ -50,7 +50,7 @@ func (p *parser) badProbeType(typ Ident) error {
 	probe, ok := probeTypes[typ.Name]
 	switch {
 	case otherTypes[typ.Name]:
-		return Errorf(p.text, typ.At, "'%s' is not a module", typ.Name).
+		return p.errorf(typ.At, "'%s' is not a module", typ.Name).
 			WithHint("a spec names a function or a tracepoint of the kernel; nothing else is traced")
 	case !ok && !tracepointTypes[typ.Name]:
 		return nil
@@ -60,10 +60,10 @@ func (p *parser) badProbeType(typ Ident) error {
 		return nil // the caller reports what is missing, as for any module
 	}
 	if !ok {
-		return Errorf(p.text, typ.At, "'%s' is not a module: a tracepoint is named by itself after tp:", typ.Name).
+		return p.errorf(typ.At, "'%s' is not a module: a tracepoint is named by itself after tp:", typ.Name).
 			WithHint("%s", TracepointHint(name))
 	}
-	return Errorf(p.text, typ.At, "'%s' is not a module: a function is named by itself, and ksnoop chooses how to attach to it", typ.Name).
+	return p.errorf(typ.At, "'%s' is not a module: a function is named by itself, and ksnoop chooses how to attach to it", typ.Name).
 		WithHint("write %s%s; --attach %s forces that kind", name, probe.list, probe.attach)
 }
 

@@ -159,7 +159,7 @@ func (p *parser) badBrace() error {
 // badNumberPlace returns the error for a number in place of a function's name. After
 // the name of a function and a colon, it is a source line in perf-probe.
 func (p *parser) badNumberPlace(t token) error {
-	err := Errorf(p.text, t.at, "a function name cannot begin with a digit")
+	err := p.errorf(t.at, "a function name cannot begin with a digit")
 	before, colon := strings.CutSuffix(strings.TrimSpace(p.text[:t.at.Start]), ":")
 	if !colon || !only(t.text, decimal) || before == "tp" || before == "iter" {
 		return err

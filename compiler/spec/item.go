@@ -112,11 +112,11 @@ func (p *parser) badFormat() error {
 	all := "the formats are " + strings.Join(Formats, " ")
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.operator():
-		return Errorf(p.text, t.at, "a format is missing after ':'").WithHint("%s", all)
+		return p.errorf(t.at, "a format is missing after ':'").WithHint("%s", all)
 	case t.kind != name:
 		return p.expected("a format after ':'").WithHint("%s", all)
 	default:
-		err := Errorf(p.text, t.at, "%s is not a format", t)
+		err := p.errorf(t.at, "%s is not a format", t)
 		if word := formatHabits.Meaning(t.text); word != "" {
 			return err.WithMeant("%s", word)
 		}

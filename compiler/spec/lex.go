@@ -52,6 +52,13 @@ type lexer struct {
 	pos  int
 }
 
+// errorf returns an error at a place in the text. It is not inlined: it has 100 callers.
+//
+//go:noinline
+func (l *lexer) errorf(at Span, format string, args ...any) *Error {
+	return Errorf(l.text, at, format, args...)
+}
+
 // function returns the next token. A name may have dots and wildcards.
 func (l *lexer) function() (token, error) {
 	last := l.pos
@@ -131,7 +138,7 @@ func (l *lexer) token(k kind, start int) token {
 
 func (l *lexer) checkName(t token) (token, error) {
 	if len(t.text) > longestName {
-		return token{}, Errorf(l.text, t.at, "a name of %d characters is longer than any in the kernel (%d)",
+		return token{}, l.errorf(t.at, "a name of %d characters is longer than any in the kernel (%d)",
 			len(t.text), longestName)
 	}
 	return t, nil
@@ -154,7 +161,7 @@ func (l *lexer) foreign() *Error {
 	if r == utf8.RuneError && size == 1 {
 		char = fmt.Sprintf("byte 0x%02x", l.text[l.pos])
 	}
-	err := Errorf(l.text, Span{l.pos, l.pos + size}, "%s at position %d: a spec is plain ASCII text", char, l.pos+1)
+	err := l.errorf(Span{l.pos, l.pos + size}, "%s at position %d: a spec is plain ASCII text", char, l.pos+1)
 	if plain, ok := lookalikes[r]; ok {
 		err.WithHint("write %s", plain)
 	}

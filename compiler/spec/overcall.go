@@ -55,7 +55,7 @@ func (p *parser) readOver() (Expr, error) {
 		return nil, p.badOver(word.text, inside)
 	}
 	if t := p.tok; t.is("->") || t.is(".") || t.is("[") {
-		return nil, Errorf(p.text, t.at, "%s after '%s': members belong inside the parentheses", t, p.text[at.Start:at.End]).
+		return nil, p.errorf(t.at, "%s after '%s': members belong inside the parentheses", t, p.text[at.Start:at.End]).
 			WithHint("for example %s(file->f_pos)", word.text)
 	}
 	if word.text == "after" {
@@ -70,7 +70,7 @@ func (p *parser) badOver(outer string, inside Expr) error {
 	if _, ok := inside.(*Diff); ok {
 		inner = "diff"
 	}
-	err := Errorf(p.text, inside.Span(), "'%s' inside of '%s'", inner, outer)
+	err := p.errorf(inside.Span(), "'%s' inside of '%s'", inner, outer)
 	if outer == "diff" {
 		return err.WithHint("diff(V) reads V at entry and at return: leave out the '%s'", inner)
 	}
@@ -94,7 +94,7 @@ func firstOver(x Expr) (found Expr) {
 // cannot have them.
 func (p *parser) checkOver(item *Item) (err error) {
 	if d, ok := item.Value.(*Diff); ok && item.Pred != nil {
-		return Errorf(p.text, item.Pred.OpAt, "'%s' is what has changed, and cannot be compared", d).
+		return p.errorf(item.Pred.OpAt, "'%s' is what has changed, and cannot be compared", d).
 			WithHint("it holds if anything has changed; compare the value at return: after(%s)", d.X)
 	}
 	item.Walk(func(e Expr) {
@@ -102,7 +102,7 @@ func (p *parser) checkOver(item *Item) (err error) {
 		switch e := e.(type) {
 		case *Diff:
 			if e != item.Value && err == nil {
-				err = Errorf(p.text, e.At, "'%s' is a whole item, and no part of a value", e).WithHint("after(%s) is a value", e.X)
+				err = p.errorf(e.At, "'%s' is a whole item, and no part of a value", e).WithHint("after(%s) is a value", e.X)
 			}
 		case *Deref:
 			of = e.X
@@ -110,7 +110,7 @@ func (p *parser) checkOver(item *Item) (err error) {
 			of = e.X
 		}
 		if a, ok := of.(*After); ok && err == nil {
-			err = Errorf(p.text, e.Span(), "'*' and casts belong inside of 'after'").WithHint("for example after(*pos); this is after(%s)", a.X)
+			err = p.errorf(e.Span(), "'*' and casts belong inside of 'after'").WithHint("for example after(*pos); this is after(%s)", a.X)
 		}
 	})
 	return err

@@ -62,7 +62,7 @@ func (p *parser) advance() (err error) {
 // in other packages.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > deepest {
-		return Errorf(p.text, p.tok.at, "more than %d parentheses, casts, '*' and '!' inside each other", deepest)
+		return p.errorf(p.tok.at, "more than %d parentheses, casts, '*' and '!' inside each other", deepest)
 	}
 	return nil
 }
@@ -171,11 +171,11 @@ func (p *parser) checkModule(t token) error {
 		return p.badFunc(t)
 	}
 	if isSourceFile(t.text) {
-		return Errorf(p.text, t.at, "%s is not the name of a module", t).WithHint(sourceLines)
+		return p.errorf(t.at, "%s is not the name of a module", t).WithHint(sourceLines)
 	}
 	for i := range len(t.text) {
 		if !IsWord(t.text[i]) {
-			return Errorf(p.text, t.at, "%s is not the name of a module", t).
+			return p.errorf(t.at, "%s is not the name of a module", t).
 				WithHint("only the function may have wildcards and dots: ext4:ext4_*")
 		}
 	}

@@ -30,7 +30,7 @@ func (l *lexer) quoted() (token, error) {
 	if l.text[start] == '\'' {
 		what = "character"
 	}
-	return token{}, Errorf(l.text, Span{start, start + 1}, "the %s has no closing %c", what, l.text[start])
+	return token{}, l.errorf(Span{start, start + 1}, "the %s has no closing %c", what, l.text[start])
 }
 
 // unescape returns the character at the beginning of text and the number of bytes
@@ -89,9 +89,9 @@ func (p *parser) str() (c Constant, err error) {
 	switch nul := strings.IndexByte(c.Str, 0); {
 	case nul >= 0:
 		at := p.tok.at.Start + 1 + written(c.Text[1:], nul)
-		return c, Errorf(p.text, Span{at, at + written(p.text[at:], 1)}, "a string in the kernel ends before its first zero byte")
+		return c, p.errorf(Span{at, at + written(p.text[at:], 1)}, "a string in the kernel ends before its first zero byte")
 	case len(c.Str) > longestString:
-		return c, Errorf(p.text, p.tok.at, "a string of %d bytes is longer than the limit (%d)", len(c.Str), longestString)
+		return c, p.errorf(p.tok.at, "a string of %d bytes is longer than the limit (%d)", len(c.Str), longestString)
 	}
 	return c, p.advance()
 }
@@ -104,13 +104,13 @@ func (p *parser) char() (c Constant, err error) {
 	case err != nil:
 		return c, err
 	case char == "":
-		return c, Errorf(p.text, p.tok.at, "a character is missing between the quotes").
+		return c, p.errorf(p.tok.at, "a character is missing between the quotes").
 			WithHint(`the empty string is written ""`)
 	case len(char) > 1 && char[0] == 0:
-		return c, Errorf(p.text, p.tok.at, "%s is more than one character", p.tok).
+		return c, p.errorf(p.tok.at, "%s is more than one character", p.tok).
 			WithHint(`a character is written by its number in hexadecimal: '\x0a'`)
 	case len(char) > 1:
-		return c, Errorf(p.text, p.tok.at, "%s is more than one character", p.tok).
+		return c, p.errorf(p.tok.at, "%s is more than one character", p.tok).
 			WithHint(`a string is written with double quotes: "%s"`, escape(char, '"'))
 	}
 	c.Abs = uint64(char[0])
@@ -134,9 +134,9 @@ func (p *parser) meaning() (string, error) {
 // badEscape returns the error for the invalid escape at an offset of the text.
 func (p *parser) badEscape(at, last int) error {
 	if p.text[at+1] == 'x' {
-		return Errorf(p.text, Span{at, min(at+4, last)}, `\x needs two hexadecimal digits`)
+		return p.errorf(Span{at, min(at+4, last)}, `\x needs two hexadecimal digits`)
 	}
-	return Errorf(p.text, Span{at, at + 2}, "%s is not an escape", Quote(p.text[at:at+2])).
+	return p.errorf(Span{at, at + 2}, "%s is not an escape", Quote(p.text[at:at+2])).
 		WithHint(`the escapes are \n \t \0 \\ \' \" and \xNN; a backslash is written \\`)
 }
 

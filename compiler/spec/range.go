@@ -30,7 +30,7 @@ func (p *parser) bounds() (first, last uint64, err error) {
 	whole := p.tok
 	from, to, _ := strings.Cut(whole.text, "..")
 	if from == "" || to == "" || !IsDigit(to[0]) {
-		return 0, 0, Errorf(p.text, whole.at, "%s is not a range", whole).WithHint("a range has two numbers: name[0..7]")
+		return 0, 0, p.errorf(whole.at, "%s is not a range", whole).WithHint("a range has two numbers: name[0..7]")
 	}
 	for i, part := range []struct {
 		text  string
@@ -51,7 +51,7 @@ func (p *parser) bounds() (first, last uint64, err error) {
 		}
 	}
 	if last < first {
-		return 0, 0, Errorf(p.text, whole.at, "the range %s ends before it begins", whole.text)
+		return 0, 0, p.errorf(whole.at, "the range %s ends before it begins", whole.text)
 	}
 	return first, last, nil
 }
@@ -59,7 +59,7 @@ func (p *parser) bounds() (first, last uint64, err error) {
 // checkIndex refuses an index that no array has.
 func (p *parser) checkIndex(n Constant) error {
 	if n.Abs > mostElements {
-		return Errorf(p.text, n.At, "the index %s is out of range", n.Text).
+		return p.errorf(n.At, "the index %s is out of range", n.Text).
 			WithHint("an index goes from 0 to %d (2^31)", mostElements)
 	}
 	return nil

@@ -10,12 +10,12 @@ import (
 
 // badFunc returns the error for an unexpected token in place of the function's name.
 func (p *parser) badFunc(t token) error {
-	err := Errorf(p.text, t.at, "expected a function name, not %s", t)
+	err := p.errorf(t.at, "expected a function name, not %s", t)
 	switch {
 	case t.kind == end && t.at.Start > 0 && strings.Contains(p.text, ":"):
-		return Errorf(p.text, t.at, "a name is missing after ':'")
+		return p.errorf(t.at, "a name is missing after ':'")
 	case t.kind == end:
-		return Errorf(p.text, t.at, "the spec is empty").WithHint("name a function, for example vfs_read")
+		return p.errorf(t.at, "the spec is empty").WithHint("name a function, for example vfs_read")
 	case t.kind == number:
 		return p.badNumberPlace(t)
 	case t.text == "&":
@@ -33,10 +33,10 @@ func (p *parser) badFunc(t token) error {
 	case t.kind != name:
 		return err
 	case t.text == "return":
-		return Errorf(p.text, t.at, "the function is missing").
+		return p.errorf(t.at, "the function is missing").
 			WithHint("'return' belongs in the parentheses after a function name: vfs_read(return)")
 	default:
-		return Errorf(p.text, t.at, "%s has a dot too many", t)
+		return p.errorf(t.at, "%s has a dot too many", t)
 	}
 }
 
@@ -49,11 +49,11 @@ func (p *parser) secondColon(t *Trace) error {
 	}
 	switch {
 	case p.tok.kind != name:
-		return Errorf(p.text, colon, "a second ':'")
+		return p.errorf(colon, "a second ':'")
 	case t.Tracepoint:
-		return Errorf(p.text, t.Func.At, "a tracepoint is named without its group").WithHint("%s", TracepointHint(p.tok.text))
+		return p.errorf(t.Func.At, "a tracepoint is named without its group").WithHint("%s", TracepointHint(p.tok.text))
 	default:
-		return Errorf(p.text, colon, "a second ':'").WithHint("a spec is one function, perhaps with its module: ext4:ext4_sync_file")
+		return p.errorf(colon, "a second ':'").WithHint("a spec is one function, perhaps with its module: ext4:ext4_sync_file")
 	}
 }
 
@@ -67,7 +67,7 @@ func (p *parser) badAfterFunc() error {
 	case t.is(")"):
 		return p.unopened()
 	case t.is(","):
-		return Errorf(p.text, t.at, "a spec names one function").WithHint("write one spec for each function")
+		return p.errorf(t.at, "a spec names one function").WithHint("write one spec for each function")
 	case t.kind == name && strings.EqualFold(t.text, "if"):
 		return p.expected("'('").WithMeant("if")
 	case t.kind == name && slices.Contains(commandHabits, p.prev.text):
@@ -98,7 +98,7 @@ func (p *parser) badAfterFunc() error {
 // badAfterList returns the error for an unexpected token after the closing parenthesis.
 func (p *parser) badAfterList() error {
 	t := p.tok
-	err := Errorf(p.text, t.at, "%s after the closing ')'", t)
+	err := p.errorf(t.at, "%s after the closing ')'", t)
 	switch _, joins := connective(t.text); {
 	case t.is(")"):
 		return p.unopened()
@@ -119,11 +119,11 @@ func (p *parser) badAfterList() error {
 }
 
 func (p *parser) unopened() error {
-	return Errorf(p.text, p.tok.at, "')' without a '(' before it")
+	return p.errorf(p.tok.at, "')' without a '(' before it")
 }
 
 func (p *parser) unclosed() error {
-	err := Errorf(p.text, p.tok.at, "')' is missing")
+	err := p.errorf(p.tok.at, "')' is missing")
 	if p.cond {
 		return err
 	}
@@ -135,7 +135,7 @@ func (p *parser) unclosed() error {
 //
 //go:noinline
 func (p *parser) expected(what string) *Error {
-	return Errorf(p.text, p.tok.at, "expected %s, not %s", what, p.tok)
+	return p.errorf(p.tok.at, "expected %s, not %s", what, p.tok)
 }
 
 // puncts is the punctuation of the language, and the signs.
@@ -147,7 +147,7 @@ func (p *parser) unexpected(want string) *Error {
 	if p.tok.kind != punct || slices.Contains(puncts, p.tok.text) {
 		return p.expected(want)
 	}
-	err := Errorf(p.text, p.tok.at, "%s is not part of the spec language", p.tok)
+	err := p.errorf(p.tok.at, "%s is not part of the spec language", p.tok)
 	switch p.tok.text {
 	case ";":
 		return err.WithHint("separate values with ',', and quote each function with its values")

@@ -29,7 +29,7 @@ var isErrs = map[string]bool{"is_err": true, "iserr": true, "is_error": true}
 
 // badOp returns the error for an invalid operator.
 func (p *parser) badOp() error {
-	err := Errorf(p.text, p.tok.at, "%s is not a comparison", p.tok)
+	err := p.errorf(p.tok.at, "%s is not a comparison", p.tok)
 	tilde := strings.HasPrefix(p.text[p.tok.at.End:], "~")
 	switch op, typo := typos[p.tok.text]; {
 	case p.tok.text == "=" && p.last != nil && isGlobal(p.last.Value):
@@ -51,7 +51,7 @@ func (p *parser) badOp() error {
 
 // badIs returns the error for a misspelling of is-err.
 func (p *parser) badIs(at Span) error {
-	err := Errorf(p.text, at, "%s is not a comparison", Quote(p.text[at.Start:at.End]))
+	err := p.errorf(at, "%s is not a comparison", Quote(p.text[at.Start:at.End]))
 	return err.WithHint("did you mean 'is-err'? it is written without blanks")
 }
 
@@ -61,7 +61,7 @@ func (p *parser) badConstant() error {
 	want := "a constant after " + p.prev.String()
 	switch {
 	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"), t.word("if"):
-		return Errorf(p.text, t.at, "a constant is missing after %s", p.prev)
+		return p.errorf(t.at, "a constant is missing after %s", p.prev)
 	case t.kind == compare && slices.Contains(ops[:], p.prev.text+t.text):
 		return p.expected(want).WithHint("write '%s%s' without a blank", p.prev.text, t.text)
 	case t.kind == compare && t.text == "=":
@@ -90,7 +90,7 @@ const noSign = "a value has no sign; write 0 - count"
 func (p *parser) badPattern() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.is("&&"), t.is("||"):
-		return Errorf(p.text, t.at, "a pattern is missing after '~'").WithHint(`it is a string: name ~ "eth*"`)
+		return p.errorf(t.at, "a pattern is missing after '~'").WithHint(`it is a string: name ~ "eth*"`)
 	case t.kind == name, t.kind == number:
 		p.pos = t.at.Start
 		p.skip(isPattern)
@@ -145,9 +145,9 @@ func (p *parser) badInCond(want string) error {
 	case p.afterNot():
 		return p.expected(want).WithHint("did you mean '!'? it comes before a condition: !(a == 5)")
 	case t.word("if"):
-		return Errorf(p.text, t.at, "a second 'if'").WithHint("join the conditions with '&&'")
+		return p.errorf(t.at, "a second 'if'").WithHint("join the conditions with '&&'")
 	case p.last == nil && (t.operator() || t.is(":") || t.is("->") || t.is(".") || t.is("[")):
-		return Errorf(p.text, t.at, "%s after a condition", t).
+		return p.errorf(t.at, "%s after a condition", t).
 			WithHint("a condition holds or not; only a value can be compared or have members")
 	default:
 		return p.badAfterTerm(want, " && ")
@@ -210,7 +210,7 @@ func (p *parser) badAfterTerm(want, join string) error {
 // secondOp returns the error for an operator after a comparison.
 func (p *parser) secondOp(join string) error {
 	item := p.last
-	err := Errorf(p.text, p.tok.at, "a second comparison of one value")
+	err := p.errorf(p.tok.at, "a second comparison of one value")
 	if item.Pred.Op == Mask || p.tok.is("&") {
 		return err.WithHint("a condition with '&' holds if both have a bit in common; it gives no value to compare")
 	}
@@ -223,14 +223,14 @@ func (p *parser) badNot(at Span, item *Item) error {
 	for b, ok := x.(*Binary); ok; b, ok = x.(*Binary) {
 		x = b.X
 	}
-	return Errorf(p.text, at, "in C this '!' belongs to %s alone", Quote(x.String())).
+	return p.errorf(at, "in C this '!' belongs to %s alone", Quote(x.String())).
 		WithHint("write !(%s)", item)
 }
 
 // badPrecedence returns the error for a comparison after values joined by |, which
 // binds weaker in C.
 func (p *parser) badPrecedence(x *Binary) error {
-	return Errorf(p.text, p.tok.at, "in C this %s belongs to %s alone", p.tok, Quote(x.Y.String())).
+	return p.errorf(p.tok.at, "in C this %s belongs to %s alone", p.tok, Quote(x.Y.String())).
 		WithHint("write (%s) %s ...", x, p.tok.text)
 }
 

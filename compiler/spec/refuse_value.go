@@ -37,29 +37,29 @@ func (p *parser) noValue() error {
 	t := p.tok
 	switch {
 	case p.cond && p.prev.is("*"):
-		return Errorf(p.text, t.at, "a value is missing after '*'")
+		return p.errorf(t.at, "a value is missing after '*'")
 	case p.cond:
-		return Errorf(p.text, t.at, "a condition is missing after %s", p.prev)
+		return p.errorf(t.at, "a condition is missing after %s", p.prev)
 	case t.kind == end && p.bare && p.prev.kind == end:
-		return Errorf(p.text, t.at, "a value is missing")
+		return p.errorf(t.at, "a value is missing")
 	case t.kind == end && p.bare:
-		return Errorf(p.text, t.at, "a value is missing after %s", p.prev)
+		return p.errorf(t.at, "a value is missing after %s", p.prev)
 	case t.kind == end:
 		return p.unclosed()
 	case p.prev.kind != end && !p.prev.is(",") && (!p.prev.is("(") || p.depth > 0):
-		return Errorf(p.text, t.at, "a value is missing after %s", p.prev)
+		return p.errorf(t.at, "a value is missing after %s", p.prev)
 	case t.is(","):
-		return Errorf(p.text, t.at, "a value is missing before ','").WithHint("leave out the ','")
+		return p.errorf(t.at, "a value is missing before ','").WithHint("leave out the ','")
 	case t.is(")"):
-		return Errorf(p.text, t.at, "a value is missing before ')'").WithHint("leave out the ',' before it")
+		return p.errorf(t.at, "a value is missing before ')'").WithHint("leave out the ',' before it")
 	default:
-		return Errorf(p.text, t.at, "a value is missing before %s", t)
+		return p.errorf(t.at, "a value is missing before %s", t)
 	}
 }
 
 // operatorFirst returns the error for an operator without a value before it.
 func (p *parser) operatorFirst() error {
-	err := Errorf(p.text, p.tok.at, "a value is missing before %s", p.tok)
+	err := p.errorf(p.tok.at, "a value is missing before %s", p.tok)
 	switch {
 	case p.tok.is("&"):
 		return err.WithHint("the address of something is not a value")
@@ -86,7 +86,7 @@ func (p *parser) constantFirst() error {
 
 // typeFirst returns the error for a keyword of C where a value is expected.
 func (p *parser) typeFirst() error {
-	return Errorf(p.text, p.tok.at, "%s begins a type", p.tok).
+	return p.errorf(p.tok.at, "%s begins a type", p.tok).
 		WithHint("an argument is named without its type; a cast has parentheses: (struct sock *)sk")
 }
 
@@ -94,14 +94,14 @@ func (p *parser) typeFirst() error {
 func (p *parser) badInner() error {
 	switch t := p.tok; {
 	case t.kind == end:
-		return Errorf(p.text, t.at, "')' is missing")
+		return p.errorf(t.at, "')' is missing")
 	case t.operator() && p.cond:
-		return Errorf(p.text, t.at, "a comparison where a value belongs")
+		return p.errorf(t.at, "a comparison where a value belongs")
 	case t.operator():
-		return Errorf(p.text, t.at, "a comparison inside a value").
+		return p.errorf(t.at, "a comparison inside a value").
 			WithHint("leave out the parentheses around it, or write it after 'if'")
 	case t.is(":"):
-		return Errorf(p.text, t.at, "a format inside a value").WithHint("it comes after the parentheses: (a):x")
+		return p.errorf(t.at, "a format inside a value").WithHint("it comes after the parentheses: (a):x")
 	case t.otherArithmetic():
 		return p.noArithmetic("')'")
 	default:
@@ -112,7 +112,7 @@ func (p *parser) badInner() error {
 // badMember returns the error for an unexpected token after an arrow or a dot.
 func (p *parser) badMember() error {
 	if t := p.tok; t.kind == end || t.is(",") || t.is(")") || t.is("&&") || t.is("||") || t.operator() {
-		return Errorf(p.text, t.at, "a member is missing after %s", p.prev)
+		return p.errorf(t.at, "a member is missing after %s", p.prev)
 	}
 	return p.unexpected("a member after " + p.prev.String())
 }
@@ -123,7 +123,7 @@ func (p *parser) badIndex(x Expr) error {
 	case isGlobal(x) && t.kind == name:
 		return p.expected("a number after '['").WithHint(keyFirst)
 	case t.kind == end, t.is("]"):
-		return Errorf(p.text, t.at, "a number is missing after '['")
+		return p.errorf(t.at, "a number is missing after '['")
 	case t.is("-"):
 		return p.expected("a number after '['").WithHint("an index goes from 0 to %d (2^31)", mostElements)
 	default:
@@ -134,7 +134,7 @@ func (p *parser) badIndex(x Expr) error {
 func (p *parser) unclosedIndex() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.operator():
-		return Errorf(p.text, t.at, "']' is missing")
+		return p.errorf(t.at, "']' is missing")
 	case t.arithmetic() != 0, t.otherArithmetic():
 		return p.expected("']'").WithHint("an index is constant: name[0]")
 	default:
@@ -148,15 +148,15 @@ func (p *parser) badBuiltin(start int) error {
 	at := Span{start, t.at.End}
 	switch {
 	case t.kind != name && t.kind != number:
-		return Errorf(p.text, t.at, "a name is missing after '$'").WithHint("%s", builtins())
+		return p.errorf(t.at, "a name is missing after '$'").WithHint("%s", builtins())
 	case t.text == "arg":
-		return Errorf(p.text, at, "$arg without a number").WithHint("the first argument is $arg1")
+		return p.errorf(at, "$arg without a number").WithHint("the first argument is $arg1")
 	case t.text == "arg0":
-		return Errorf(p.text, at, "arguments are counted from 1").WithHint("the first argument is $arg1")
+		return p.errorf(at, "arguments are counted from 1").WithHint("the first argument is $arg1")
 	case strings.HasPrefix(t.text, "arg") && only(t.text[3:], decimal):
-		return Errorf(p.text, at, "$%s is out of range", t.text).WithHint("arguments are $arg1 to $arg%d", mostArgs)
+		return p.errorf(at, "$%s is out of range", t.text).WithHint("arguments are $arg1 to $arg%d", mostArgs)
 	}
-	err := Errorf(p.text, at, "'$%s' is not known", t.text)
+	err := p.errorf(at, "'$%s' is not known", t.text)
 	if hint := builtinHabit(t.text); hint != "" {
 		return err.WithHint("%s", hint)
 	}
@@ -180,7 +180,7 @@ func (p *parser) badGlobal() error {
 	if p.tok.kind == number {
 		return p.expected("the name of a variable after '@'").WithHint("an address has no type; name the variable: @jiffies")
 	}
-	err := Errorf(p.text, p.tok.at, "the name of a variable is missing after '@'")
+	err := p.errorf(p.tok.at, "the name of a variable is missing after '@'")
 	if p.tok.is("[") || p.tok.text == "=" {
 		return err.WithHint(keyFirst)
 	}
@@ -190,24 +190,24 @@ func (p *parser) badGlobal() error {
 // badType returns the error for the end of a type that is incomplete.
 func (p *parser) badType(words []string) error {
 	if len(words) > 0 {
-		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
+		return p.errorf(p.tok.at, "a name is missing after '%s'", words[0])
 	}
-	return Errorf(p.text, p.tok.at, "a type is missing after %s", p.prev)
+	return p.errorf(p.tok.at, "a type is missing after %s", p.prev)
 }
 
 // badTypeWord returns the error for an unexpected word after the words of a type.
 func (p *parser) badTypeWord(words []string) error {
 	if len(words) == 1 && slices.Contains(tags, words[0]) {
-		return Errorf(p.text, p.tok.at, "a name is missing after '%s'", words[0])
+		return p.errorf(p.tok.at, "a name is missing after '%s'", words[0])
 	}
-	return Errorf(p.text, p.tok.at, "%s after the type '%s'", p.tok, strings.Join(words, " "))
+	return p.errorf(p.tok.at, "%s after the type '%s'", p.tok, strings.Join(words, " "))
 }
 
 // badAfterType returns the error for an unexpected token after the type of a cast.
 func (p *parser) badAfterType() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","):
-		return Errorf(p.text, t.at, "')' is missing after the type")
+		return p.errorf(t.at, "')' is missing after the type")
 	case t.is("["), t.is("("):
 		return p.expected("')' after the type").WithHint("the type of a cast is a name, perhaps with '*' after it")
 	default:
@@ -217,7 +217,7 @@ func (p *parser) badAfterType() error {
 
 // nothingToCast returns the error for a cast without a value.
 func (p *parser) nothingToCast(at Span) error {
-	err := Errorf(p.text, p.tok.at, "a value is missing after the cast %s", Quote(p.text[at.Start:at.End]))
+	err := p.errorf(p.tok.at, "a value is missing after the cast %s", Quote(p.text[at.Start:at.End]))
 	if p.tok.kind == number || p.tok.kind == quoted {
 		return err.WithHint("a constant has no type of its own; it comes after an operator: count > 5")
 	}

@@ -68,7 +68,7 @@ func (p *parser) inner() (Expr, error) {
 		return nil, err
 	}
 	if p.tok.is(")") {
-		return nil, Errorf(p.text, p.tok.at, "a value is missing after '('")
+		return nil, p.errorf(p.tok.at, "a value is missing after '('")
 	}
 	x, err := p.expression(bitOr)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *parser) postfix(x Expr) (Expr, error) {
 		var err error
 		switch t := p.tok; {
 		case depth > deepest && (t.is("->") || t.is(".") || t.is("[")):
-			return nil, Errorf(p.text, t.at, "a value with more than %d members", deepest)
+			return nil, p.errorf(t.at, "a value with more than %d members", deepest)
 		case t.is("->"), t.is("."):
 			x, err = p.member(x)
 		case t.is("["):

@@ -49,7 +49,7 @@ func (p *parser) bareItems(t *Trace, one func() (*Item, error)) (*Trace, error) 
 // ofNoCall parses a value that is read without a call.
 func (p *parser) ofNoCall() (*Item, error) {
 	if p.tok.kind == end {
-		return nil, Errorf(p.text, p.tok.at, "a value is missing").
+		return nil, p.errorf(p.tok.at, "a value is missing").
 			WithHint("such as @jiffies_64 with a cast, $task->comm, or *(struct file *)0xffff888012345600")
 	}
 	if err := p.ofSpec(); err != nil {
@@ -63,7 +63,7 @@ func (p *parser) ofNoCall() (*Item, error) {
 		item.Value, item.Pred = value, nil
 	}
 	if item.Pred != nil {
-		return nil, Errorf(p.text, item.Pred.OpAt, "a comparison, where values are shown").WithHint("leave it out")
+		return nil, p.errorf(item.Pred.OpAt, "a comparison, where values are shown").WithHint("leave it out")
 	}
 	item.Walk(func(e Expr) {
 		if err == nil {
@@ -86,7 +86,7 @@ func (p *parser) ofSpec() error {
 	if ahead.advance(); !ahead.tok.is(":") {
 		return nil
 	}
-	return Errorf(p.text, p.tok.at, "'%s:' begins a spec, and values are read without one", p.tok.text).
+	return p.errorf(p.tok.at, "'%s:' begins a spec, and values are read without one", p.tok.text).
 		WithHint("ksnoop '%s:...' shows %s", p.tok.text, shows)
 }
 
@@ -94,11 +94,11 @@ func (p *parser) ofSpec() error {
 func (p *parser) ofCall(e Expr) error {
 	switch e := e.(type) {
 	case *Return, *After, *Diff:
-		return Errorf(p.text, e.Span(), "'%s' is of a call, and values are read without one", e).
+		return p.errorf(e.Span(), "'%s' is of a call, and values are read without one", e).
 			WithHint("ksnoop trace shows calls")
 	case *Builtin:
 		if !WithoutCall(e.Name.Name) {
-			return Errorf(p.text, e.Span(), "'%s' is of a call, and values are read without one", e).
+			return p.errorf(e.Span(), "'%s' is of a call, and values are read without one", e).
 				WithHint("without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu")
 		}
 	}
@@ -118,14 +118,14 @@ func WithoutCall(builtin string) bool {
 func (p *parser) badAfterValue() error {
 	switch t := p.tok; {
 	case (t.is("->") || t.is(".") || t.is("[")) && p.castNumber():
-		return Errorf(p.text, t.at, "%s belongs to what the cast is of, which is a number", t).
+		return p.errorf(t.at, "%s belongs to what the cast is of, which is a number", t).
 			WithHint("put the cast in parentheses: ((struct NAME *)0xffff888012345600)->MEMBER")
 	case t.word("if"):
-		return Errorf(p.text, t.at, "a condition, where values are shown").WithHint("leave it out")
+		return p.errorf(t.at, "a condition, where values are shown").WithHint("leave it out")
 	case t.arrow():
-		return Errorf(p.text, t.at, "a span joins two calls, and these are values").WithHint("ksnoop trace shows spans: A => B on KEY")
+		return p.errorf(t.at, "a span joins two calls, and these are values").WithHint("ksnoop trace shows spans: A => B on KEY")
 	case t.is(")"):
-		return Errorf(p.text, t.at, "')' without '('")
+		return p.errorf(t.at, "')' without '('")
 	case t.is("("):
 		return p.unexpected("',' or the end").WithHint("%s", cmp.Or(functionHint(p.prev.text), "ksnoop trace shows calls"))
 	case t.otherArithmetic():

@@ -26,7 +26,7 @@ func ParseWatch(text string) (*Trace, error) {
 func (p *parser) watchMemory() (t *Trace, err error) {
 	t = &Trace{Text: p.text, Values: true, Watch: true}
 	if p.tok.kind == end {
-		return nil, Errorf(p.text, p.tok.at, "there is nothing to watch").WithHint("%s", watchExamples)
+		return nil, p.errorf(p.tok.at, "there is nothing to watch").WithHint("%s", watchExamples)
 	}
 	item, err := p.item()
 	if err != nil {
