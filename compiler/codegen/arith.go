@@ -68,13 +68,13 @@ func (p *program) operand(v *compiler.Value, fail string) {
 
 // joins has the instructions of the operators.
 var joins = map[spec.Operator]asm.ALUOp{
-	spec.BitOr: asm.Or, spec.BitAnd: asm.And, spec.Shl: asm.LSh, spec.Shr: asm.RSh, spec.Add: asm.Add, spec.Sub: asm.Sub, spec.Mul: asm.Mul,
+	spec.BitOr: asm.Or, spec.BitAnd: asm.And, spec.Shl: asm.LSh, spec.Add: asm.Add, spec.Sub: asm.Sub, spec.Mul: asm.Mul,
 }
 
 // join returns the instruction of an operation, on 64 bits.
 func join(o *compiler.Operation) asm.ALUOp {
-	if o.Op == spec.Shr && o.Type.Signed {
-		return asm.ArSh
+	if o.Op == spec.Shr {
+		return shiftRight(o.Type.Signed)
 	}
 	return joins[o.Op]
 }
@@ -123,11 +123,7 @@ func (p *program) jumpCompared(o *compiler.Operation, not bool, no string) {
 	if !not {
 		op = compiler.Opposites[op]
 	}
-	signed := 0
-	if o.Type.Signed {
-		signed = 1
-	}
-	p.emit(jumps[signed][op].Reg(asm.R2, asm.R1, no))
+	p.emit(jumps[o.Type.Signed][op].Reg(asm.R2, asm.R1, no))
 }
 
 // converted converts a number to the type of its operation. Only the conversion of a

@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
 // cell adds a call to an aggregate. The row is at rOut, the value on the stack.
@@ -38,14 +39,11 @@ func (p *program) cell(a *compiler.Aggregate, at int, done string) {
 // linear loads the number of the value's bucket into R1.
 func (p *program) linear(a *compiler.Aggregate) {
 	bucket := p.fresh("bucket")
-	less, notLess := asm.JLT, asm.JGE
-	if a.Signed() {
-		less, notLess = asm.JSLT, asm.JSGE
-	}
+	ordered := jumps[a.Signed()]
 	p.emit(asm.Mov.Imm(asm.R1, 0))
-	p.jump(less, rSample, a.Low, bucket)
+	p.jump(ordered[spec.Lt], rSample, a.Low, bucket)
 	p.emit(asm.Mov.Imm(asm.R1, int32(a.Steps())+1))
-	p.jump(notLess, rSample, a.High, bucket)
+	p.jump(ordered[spec.Ge], rSample, a.High, bucket)
 	p.emit(
 		asm.LoadImm(asm.R2, int64(a.Low), asm.DWord),
 		asm.Mov.Reg(asm.R1, rSample),

@@ -168,12 +168,15 @@ func (c *code) extend(reg asm.Register, s *compiler.Scalar) {
 		c.emit(asm.Mov.Reg32(reg, reg))
 		return
 	}
-	c.emit(asm.LSh.Imm(reg, int32(64-s.Shift-s.Width())))
-	if s.Signed {
-		c.emit(asm.ArSh.Imm(reg, int32(64-s.Width())))
-	} else {
-		c.emit(asm.RSh.Imm(reg, int32(64-s.Width())))
+	c.emit(asm.LSh.Imm(reg, int32(64-s.Shift-s.Width())), shiftRight(s.Signed).Imm(reg, int32(64-s.Width())))
+}
+
+// shiftRight returns the shift to the right that keeps the sign of signed numbers.
+func shiftRight(signed bool) asm.ALUOp {
+	if signed {
+		return asm.ArSh
 	}
+	return asm.RSh
 }
 
 // load returns a load of size bytes, which must be 1, 2, 4 or 8.

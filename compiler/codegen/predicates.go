@@ -205,18 +205,14 @@ func (p *program) bits(mask uint64) {
 
 // jumps has the jump instructions of the comparisons, for unsigned and for
 // signed numbers.
-var jumps = [2]map[spec.Op]asm.JumpOp{
-	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JLT, spec.Le: asm.JLE, spec.Gt: asm.JGT, spec.Ge: asm.JGE},
-	{spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JSLT, spec.Le: asm.JSLE, spec.Gt: asm.JSGT, spec.Ge: asm.JSGE},
+var jumps = map[bool]map[spec.Op]asm.JumpOp{
+	false: {spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JLT, spec.Le: asm.JLE, spec.Gt: asm.JGT, spec.Ge: asm.JGE},
+	true:  {spec.Eq: asm.JEq, spec.Ne: asm.JNE, spec.Lt: asm.JSLT, spec.Le: asm.JSLE, spec.Gt: asm.JSGT, spec.Ge: asm.JSGE},
 }
 
 // inverse returns the jump that is taken if the predicate is false.
 func inverse(pr *compiler.Predicate) asm.JumpOp {
-	signed := 0
-	if pr.Signed {
-		signed = 1
-	}
-	return jumps[signed][compiler.Opposites[pr.Op]]
+	return jumps[pr.Signed][compiler.Opposites[pr.Op]]
 }
 
 // jumpRanges continues if the number in R1 satisfies the predicate's ranges,

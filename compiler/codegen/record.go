@@ -35,7 +35,7 @@ func (p *program) reserve(size int, full string) {
 
 func (p *program) header() {
 	p.step("header")
-	if p.kind.Multi() && !p.fixed {
+	if p.numbered() {
 		p.loadNumber()
 		p.emit(asm.StoreMem(rOut, p.out(compiler.HeaderEvent), asm.R0, asm.Word))
 	} else {

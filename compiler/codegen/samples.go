@@ -37,13 +37,9 @@ func (p *program) addToSum(signed bool) {
 		asm.Mov.Reg32(asm.R1, rSample),
 		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesLow),
 		asm.Mov.Reg(asm.R1, rSample),
+		shiftRight(signed).Imm(asm.R1, 32),
+		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesHigh),
 	)
-	if signed {
-		p.emit(asm.ArSh.Imm(asm.R1, 32))
-	} else {
-		p.emit(asm.RSh.Imm(asm.R1, 32))
-	}
-	p.emit(asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesHigh))
 }
 
 // extremes updates the greatest and the least value, which are at an offset from R0.

@@ -18,7 +18,7 @@ import (
 func (p *program) frame() {
 	p.step("the call's tag")
 	class := p.own().class
-	if p.kind.Multi() && !p.fixed {
+	if p.numbered() {
 		p.emit(asm.Mov.Reg(asm.R1, rContext), asm.FnGetAttachCookie.Call(), asm.LSh.Imm(asm.R0, 48))
 		p.loadFrame(asm.R1)
 		p.emit(asm.Xor.Reg(asm.R1, asm.R0))

@@ -55,7 +55,6 @@ func noReturn(fn *compiler.Function) string {
 // unchangeable returns why a value is the same at entry and at return, or is not
 // known before the return, or "" if it may change.
 func unchangeable(v *compiler.Value) string {
-	const byValue = "is passed by value, and no call can change it"
 	if of := v.Base.Of; of != nil && len(v.Path) == 0 {
 		x, y := of.X, of.Y
 		switch {
@@ -83,6 +82,9 @@ func unchangeable(v *compiler.Value) string {
 	}
 	return ""
 }
+
+// byValue is why an argument that is no pointer cannot change.
+const byValue = "is passed by value, and no call can change it"
 
 // late returns the value at return that begins with the same words of arguments as
 // a value of the entry.
@@ -178,7 +180,7 @@ func notInMemory(v *compiler.Value) string {
 	case v.InWords() && v.Text != compiler.NoText:
 		return "is a string of unknown length: name an array, or a character"
 	case v.InWords():
-		return "is passed by value, and no call can change it"
+		return byValue
 	case len(v.Path) == 0, v.Path[len(v.Path)-1].Addr:
 		return "is not memory that a call can change"
 	case v.Base.PerCPU != 0:

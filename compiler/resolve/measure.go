@@ -122,7 +122,6 @@ func counted(v *compiler.Value) (_ *compiler.Value, why string) {
 // change it. For an argument that is a pointer, it is the memory that the
 // pointer points to.
 func compared(v *compiler.Value) (_ *compiler.Value, why string) {
-	const byValue = "is passed by value, and no call can change it"
 	if pointsTo(v) {
 		v = pointedTo(v)
 	}

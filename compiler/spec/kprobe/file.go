@@ -108,14 +108,13 @@ func (f *file) noEvent(p *parser, group, event spec.Ident) error {
 		name = group.Name + "/" + name
 	}
 	err := p.errorf(at, "no earlier line has the event %s", spec.Quote(name))
-	events := func(yield func(string) bool) {
-		for _, t := range f.traces {
-			if t.Line != nil && !yield(t.EventName()) {
-				return
-			}
+	var events []string
+	for _, t := range f.traces {
+		if t.Line != nil {
+			events = append(events, t.EventName())
 		}
 	}
-	if near, ok := spec.Nearest(event.Name, events); ok {
+	if near, ok := spec.Nearest(event.Name, slices.Values(events)); ok {
 		return err.WithMeant("%s", near)
 	}
 	return err
