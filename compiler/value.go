@@ -71,7 +71,31 @@ const (
 	NoText Text = iota
 	KernelText
 	UserText
-	PathText // names of a path, see [PathWalk]
+	PathText   // names of a path, see [PathWalk]
+	EitherText // in EitherSpace
+)
+
+// Space returns where the string is.
+func (t Text) Space() Space {
+	switch t {
+	case UserText:
+		return UserSpace
+	case EitherText:
+		return EitherSpace
+	}
+	return KernelSpace
+}
+
+// Space is whose memory an address is in.
+type Space uint8
+
+// The kinds of memory. EitherSpace is that of the process for an address of a process, and
+// the kernel's for the others: so kprobe_events lines read without a u (Linux 5.8, commit
+// 9de1fec50b23).
+const (
+	KernelSpace Space = iota
+	UserSpace
+	EitherSpace
 )
 
 // Base is the start of a value: a word of a parameter or of the result, a
@@ -124,9 +148,9 @@ const ContainerFormat = "container"
 type Access struct {
 	Off    int
 	Size   int
-	User   bool // whether it reads memory of the process
-	Direct bool // whether the verifier knows the type, so that a plain load will do
-	Addr   bool // whether nothing is read: the value is the address itself
+	In     Space // whose memory it reads
+	Direct bool  // whether the verifier knows the type, so that a plain load will do
+	Addr   bool  // whether nothing is read: the value is the address itself
 	// Pointer is set if the verifier takes the result of a plain load for a
 	// pointer rather than a number, see program.untype of package codegen. From 6.17 on
 	// it does so for all pointers, not only for those to structures.

@@ -46,6 +46,7 @@ var twins = []twin{
 	{line: "p:comm vfs_read name=$comm:string $comm", filter: `name != "other"`},
 	{line: "p:mem vfs_read pos=+0($arg4):s64 low=+0($arg4):u8 inode=+%offset(file.f_inode)($arg1):x64 size=+%offset(inode.i_size)(+%offset(file.f_inode)($arg1)):s64 back=-8(+%offset(file.f_op)($arg1)):s64"},
 	{line: "p:user do_sys_openat2 path=+0($arg2):ustring same=+u0($arg2):string first=+u0($arg2):x8", filter: `path ~ "*/twin*"`},
+	{line: "p:either do_sys_openat2 path=+0($arg2):string first=+0($arg2):x8 bits=+1($arg2):b4@4/8 list=+0($arg2):u8[2]", filter: `path ~ "*/twin*"`},
 	{line: "p:array vfs_open raw=+0($arg1):x8[8] words=+0($arg1):x64[2] signed=+0($arg1):s16[4] many=+0($arg1):u8[16]"},
 	{line: "p:bits vfs_read high=%reg(2):b8@8/16 low=%reg(2):b4@0/32 mid=%reg(2):b5@3/64 all=%reg(2):b8@0/8"},
 	{line: "p:symbol vfs_read op=+%offset(file.f_op)($arg1):symbol none=\\0x1234:symbol"},

@@ -253,7 +253,7 @@ func (v *Value) Reason() string {
 
 // readsUser reports whether reading the value reads memory of the process.
 func (v *Value) readsUser() bool {
-	return v.Text == compiler.UserText || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.User })
+	return v.Text.Space() != compiler.KernelSpace || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.In != compiler.KernelSpace })
 }
 
 func errnoName(n uint64) string {

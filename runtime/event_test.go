@@ -139,7 +139,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // TestReasonOfUserMemory verifies that reasons name whose memory could not be read.
 func TestReasonOfUserMemory(t *testing.T) {
-	user := &compiler.Value{Path: []compiler.Access{{User: true}}}
+	user := &compiler.Value{Path: []compiler.Access{{In: compiler.UserSpace}}}
 	require.Equal(t, "no readable user memory at 0xc87780", (&Value{Value: user, Addr: 0xc87780}).Reason())
 	kernel := &compiler.Value{Path: []compiler.Access{{}}}
 	require.Equal(t, "0xc87780 is a user-space address", (&Value{Value: kernel, Addr: 0xc87780}).Reason())

@@ -67,19 +67,31 @@ func (p *program) wordNumber(dst asm.Register, base compiler.Base, fail string) 
 }
 
 // readScratch copies size bytes from the kernel address in R3 to the scratch space.
-func (p *program) readScratch(size int) { p.readTo(asm.RFP, spScratch, size, false) }
+func (p *program) readScratch(size int) { p.readTo(asm.RFP, spScratch, size, compiler.KernelSpace) }
 
-// readTo copies size bytes from the address in R3, in memory of the kernel or of the
-// process, to an offset from a register.
-func (p *program) readTo(to asm.Register, off, size int, user bool) {
+// readTo copies size bytes from the address in R3 to an offset from a register.
+func (p *program) readTo(to asm.Register, off, size int, in compiler.Space) {
 	p.move(asm.R1, to, off)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	if user {
-		p.emit(asm.FnProbeReadUser.Call())
-		return
+	p.read(in, asm.FnProbeReadKernel, asm.FnProbeReadUser)
+}
+
+// read calls the helper that reads from the address in R3.
+func (p *program) read(in compiler.Space, kernel, user asm.BuiltinFunc) {
+	switch in {
+	case compiler.UserSpace:
+		p.emit(user.Call())
+	case compiler.EitherSpace:
+		ofKernel, done := p.fresh("kernel"), p.fresh("read")
+		p.ofKernel(asm.R3, ofKernel)
+		p.emit(user.Call(), asm.Ja.Label(done))
+		p.label(ofKernel)
+		p.emit(kernel.Call())
+		p.label(done)
+	default:
+		p.onlyKernel()
+		p.emit(kernel.Call())
 	}
-	p.onlyKernel()
-	p.emit(asm.FnProbeReadKernel.Call())
 }
 
 // onlyKernel replaces an address of user space in R3 by one that cannot be read,
@@ -99,12 +111,11 @@ func (p *program) onlyKernel() {
 // It is tested in the negated address, which the verifier does not take for a
 // pointer: negated, the kernel's are small positive numbers.
 func (p *program) ofKernel(reg asm.Register, kernel string) {
-	p.emit(
-		asm.Mov.Reg(asm.R0, reg),
-		asm.Neg.Imm(asm.R0, 0),
-		asm.LSh.Imm(asm.R0, int32(p.opts.Arch.Unused)),
-		asm.JSGT.Imm(asm.R0, 0, kernel),
-	)
+	p.emit(asm.Mov.Reg(asm.R0, reg), asm.Neg.Imm(asm.R0, 0))
+	if unused := p.opts.Arch.Unused; unused > 0 {
+		p.emit(asm.LSh.Imm(asm.R0, int32(unused)))
+	}
+	p.emit(asm.JSGT.Imm(asm.R0, 0, kernel))
 }
 
 // base puts the pointer that a path begins with into the base register. For a
@@ -176,7 +187,7 @@ func (p *program) walk(v *compiler.Value, direct bool, fail string) {
 			continue
 		}
 		p.move(asm.R3, p.ptr, a.Off)
-		p.readTo(asm.RFP, spScratch, 8, a.User)
+		p.readTo(asm.RFP, spScratch, 8, a.In)
 		p.emit(
 			asm.JNE.Imm(asm.R0, 0, fail),
 			asm.LoadMem(p.ptr, asm.RFP, spScratch, asm.DWord),
@@ -236,7 +247,7 @@ func (p *program) readArray(v *compiler.Value, from int, to asm.Register, off, s
 	}
 	last := v.Path[len(v.Path)-1]
 	p.move(asm.R3, rBase, last.Off+from)
-	p.readTo(to, off, size, last.User)
+	p.readTo(to, off, size, last.In)
 	p.emit(asm.JNE.Imm(asm.R0, 0, fail))
 }
 
@@ -273,7 +284,7 @@ func (p *program) readMemory(s *compiler.Scalar, a compiler.Access, fail string)
 		p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, spScratch, asm.R1, asm.DWord))
 	}
 	p.move(asm.R3, p.ptr, a.Off)
-	p.readTo(asm.RFP, spScratch, a.Size, a.User)
+	p.readTo(asm.RFP, spScratch, a.Size, a.In)
 	p.emit(asm.JNE.Imm(asm.R0, 0, fail), load(asm.R1, asm.RFP, spScratch, size))
 	p.extendLoaded(s)
 }

@@ -124,10 +124,10 @@ func (p *program) capturePointee(v *compiler.Value, slot compiler.Slot, i int, f
 		p.step("string at %s", v.Name)
 		unreadable := p.fresh("unreadable")
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
-		p.elsewhere(v.Text, unreadable)
+		p.elsewhere(v.Text.Space(), unreadable)
 		p.move(asm.R1, rOut, slot.Data-p.origin)
 		p.emit(asm.Mov.Imm(asm.R2, int32(slot.Cap)))
-		p.readString(v.Text)
+		p.readString(v.Text.Space())
 		if p.form.longer != "" {
 			p.emit(asm.JSGE.Imm(asm.R0, int32(slot.Cap), p.form.longer))
 		}
@@ -144,13 +144,8 @@ func (p *program) capturePointee(v *compiler.Value, slot compiler.Slot, i int, f
 
 // readString copies a string of at most R2 bytes, including its NUL, from R3 to
 // R1.
-func (p *program) readString(t compiler.Text) {
-	if t == compiler.UserText {
-		p.emit(asm.FnProbeReadUserStr.Call())
-		return
-	}
-	p.onlyKernel()
-	p.emit(asm.FnProbeReadKernelStr.Call())
+func (p *program) readString(in compiler.Space) {
+	p.read(in, asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr)
 }
 
 // stackSize stores the size of a stack in bytes, which is in R0, before it.
@@ -212,7 +207,7 @@ func (p *program) insertCaller(slot compiler.Slot) {
 
 // readOut copies size bytes from the kernel address in R3 into the record.
 func (p *program) readOut(off, size int) {
-	p.readTo(rOut, off-p.origin, size, false)
+	p.readTo(rOut, off-p.origin, size, compiler.KernelSpace)
 }
 
 func (p *program) markFault(i int, f compiler.Fault) {

@@ -131,7 +131,7 @@ func (k *walker) name(cut string) {
 		asm.Mov.Imm(asm.R2, compiler.LongestName),
 	)
 	k.member(asm.R3, k.Name)
-	k.readString(compiler.KernelText)
+	k.readString(compiler.KernelSpace)
 	k.emit(asm.JSLE.Imm(asm.R0, 0, bad))
 	k.length()
 	k.emit(asm.Add.Reg(asm.R1, asm.R0))
@@ -210,7 +210,7 @@ func (k *walker) follow(from, off int) {
 func (k *walker) text(part, size int) {
 	k.move(asm.R1, rOut, k.at(part))
 	k.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	k.readString(compiler.KernelText)
+	k.readString(compiler.KernelSpace)
 	k.emit(asm.JSLE.Imm(asm.R0, 0, k.fault))
 }
 
@@ -241,7 +241,7 @@ func (k *walker) setLength() {
 
 // readWalk copies size bytes from R3 to an offset in the buffer.
 func (k *walker) readWalk(off, size int) {
-	k.readTo(asm.RFP, k.buffer+off, size, false)
+	k.readTo(asm.RFP, k.buffer+off, size, compiler.KernelSpace)
 }
 
 func (k *walker) get(reg asm.Register, off int) {

@@ -140,17 +140,21 @@ func (p *program) slot(i int) compiler.Slot {
 	return l.Slot(i, l.SizeFor(p.form.room))
 }
 
-// elsewhere jumps to fail if the pointer in R3 cannot point to a string, of the
-// kernel or of the process: an attempt to read it would clear the whole slot.
-func (p *program) elsewhere(t compiler.Text, fail string) {
+// elsewhere jumps to fail if the pointer in R3 cannot point to a string there: an attempt to read it would clear the whole slot.
+func (p *program) elsewhere(in compiler.Space, fail string) {
 	arch := p.opts.Arch
 	p.emit(asm.Mov.Reg(asm.R2, asm.R3))
 	if arch.Unused > 0 {
 		p.emit(asm.LSh.Imm(asm.R2, int32(arch.Unused)))
 	}
-	if t == compiler.UserText {
+	if in == compiler.UserSpace {
 		p.emit(asm.JSLT.Imm(asm.R2, 0, fail))
 		return
+	}
+	if in == compiler.EitherSpace {
+		process := p.fresh("process")
+		p.emit(asm.JSGE.Imm(asm.R2, 0, process))
+		defer p.label(process)
 	}
 	p.emit(
 		asm.ArSh.Imm(asm.R2, int32(64-arch.KernelOnes)),

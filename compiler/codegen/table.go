@@ -280,7 +280,7 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unreadable string)
 		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unreadable))
 		from, n := p.keptBytes(v)
 		p.move(asm.R3, rStash, from)
-		p.readKey(at, min(read, n), text, compiler.KernelText, unreadable)
+		p.readKey(at, min(read, n), text, compiler.KernelSpace, unreadable)
 		if read > n {
 			p.lastOfKey(at, n, from)
 		}
@@ -290,17 +290,13 @@ func (p *program) bytesOfKey(v *compiler.Value, at, room int, unreadable string)
 	case v.Text != compiler.NoText:
 		p.number64(v, unreadable)
 		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
-		p.elsewhere(v.Text, unreadable)
-		p.readKey(at, read, true, v.Text, unreadable)
+		p.elsewhere(v.Text.Space(), unreadable)
+		p.readKey(at, read, true, v.Text.Space(), unreadable)
 	case text && len(v.Path) > 0:
 		p.walk(v, false, unreadable)
 		last := v.Path[len(v.Path)-1]
 		p.move(asm.R3, rBase, last.Off)
-		in := compiler.KernelText
-		if last.User {
-			in = compiler.UserText
-		}
-		p.readKey(at, read, true, in, unreadable)
+		p.readKey(at, read, true, last.In, unreadable)
 	default:
 		p.emit(asm.Mov.Reg(rOut, asm.RFP))
 		p.origin = 0
@@ -340,9 +336,9 @@ func (p *program) lastOfKey(at, size, from int) {
 }
 
 // readKey reads a string, or bytes, from the address in R3 to the stack.
-func (p *program) readKey(at, size int, text bool, in compiler.Text, unreadable string) {
+func (p *program) readKey(at, size int, text bool, in compiler.Space, unreadable string) {
 	if !text {
-		p.readTo(asm.RFP, at, size, in == compiler.UserText)
+		p.readTo(asm.RFP, at, size, in)
 		p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
 		return
 	}

@@ -46,7 +46,7 @@ func (p *program) compareText(v *compiler.Value, text string, other, unreadable 
 	want := text + "\x00"
 	if v.Text != compiler.NoText {
 		p.textPointer(v, unreadable)
-		p.readTextAt(0, v.Text, len(want)+1)
+		p.readTextAt(0, v.Text.Space(), len(want)+1)
 		p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable), asm.JNE.Imm(asm.R0, int32(len(want)), other))
 		want = text
 	} else {
@@ -81,11 +81,11 @@ func (p *program) textPointer(v *compiler.Value, unreadable string) {
 
 // readTextAt reads size bytes of the string at an offset from rBase, with a NUL
 // at the end. R0 has the number of bytes including the NUL, or an error.
-func (p *program) readTextAt(off int, t compiler.Text, size int) {
+func (p *program) readTextAt(off int, in compiler.Space, size int) {
 	p.move(asm.R1, asm.RFP, p.buffer)
 	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
 	p.move(asm.R3, rBase, off)
-	p.readString(t)
+	p.readString(in)
 }
 
 // readArrayAt reads size bytes of an array at an offset.
@@ -162,7 +162,7 @@ func (p *program) globChunks(v *compiler.Value, glob *compiler.Pattern, ended, u
 			if i == textChunks-1 {
 				size++ // for the NUL of a string that ends with this chunk
 			}
-			p.readTextAt(i*(textChunk-1), v.Text, size)
+			p.readTextAt(i*(textChunk-1), v.Text.Space(), size)
 			p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable))
 			p.globLoop(glob, size-1, ended)
 		}

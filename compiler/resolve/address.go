@@ -89,7 +89,7 @@ func partOf(v *compiler.Value, off, size int) *compiler.Value {
 		p.Path = appendPath(v.Path, compiler.Access{Off: off, Size: size})
 	case n > 0:
 		last := v.Path[n-1]
-		p.Path = appendPath(v.Path[:n-1], compiler.Access{Off: last.Off + off, Size: size, User: last.User})
+		p.Path = appendPath(v.Path[:n-1], compiler.Access{Off: last.Off + off, Size: size, In: last.In})
 	default:
 		p.Base.Word += off / 8
 	}

@@ -128,7 +128,9 @@ func (b *binder) memory(e *spec.Memory) (o operand, err error) {
 	}
 	last := &o.Path[len(o.Path)-1]
 	last.Off += int(e.Off)
-	last.User = e.User
+	if e.User {
+		last.In = compiler.UserSpace
+	}
 	o.Type, o.untyped = word64, true
 	return o, nil
 }

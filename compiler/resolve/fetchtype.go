@@ -36,7 +36,22 @@ func (b *binder) fetch(item *spec.Item) (*compiler.Value, error) {
 	default:
 		err = b.numberOf(&o, x, t)
 	}
+	readEither(&o.Value)
 	return &o.Value, err
+}
+
+// readEither makes a value of a line be read as the kernel reads it: without a u, an address
+// of the process is read as one, too.
+func readEither(v *compiler.Value) {
+	v.Path = slices.Clone(v.Path)
+	for i := range v.Path {
+		if v.Path[i].In == compiler.KernelSpace {
+			v.Path[i].In, v.Path[i].Direct = compiler.EitherSpace, false
+		}
+	}
+	if v.Text == compiler.KernelText {
+		v.Text = compiler.EitherText
+	}
 }
 
 // dentryName returns the expression and the type for the name of the struct
@@ -190,10 +205,11 @@ func (b *binder) strings(item *spec.Item) ([]*compiler.Value, error) {
 		v.Load, v.Casts = &compiler.Scalar{Size: 8}, nil
 		v.Scalar = v.Load
 		followText(&v, compiler.KernelText)
-		if last.User || item.Type.Name == "ustring" {
+		if last.In == compiler.UserSpace || item.Type.Name == "ustring" {
 			v.Format = "ustring"
 			followText(&v, compiler.UserText)
 		}
+		readEither(&v)
 		values = append(values, &v)
 	}
 	return values, nil
@@ -212,7 +228,7 @@ func (b *binder) string(o *operand, x spec.Expr, t *spec.FetchType) error {
 	last := o.Path[len(o.Path)-1]
 	text := compiler.KernelText
 	o.Format = t.Name
-	if last.User || t.Name == "ustring" {
+	if last.In == compiler.UserSpace || t.Name == "ustring" {
 		text, o.Format = compiler.UserText, "ustring"
 	}
 	last.Addr, last.Size = true, 8

@@ -313,7 +313,7 @@ func (b *builder) memberOf(item *spec.Item) (*compiler.Value, error) {
 		return nil, err
 	}
 	v.Pointee, v.Text, v.Walk = nil, compiler.NoText, nil
-	if last := len(v.Path) - 1; last < 0 || v.Path[last].Addr || v.Path[last].User || v.Base.Addr != 0 {
+	if last := len(v.Path) - 1; last < 0 || v.Path[last].Addr || v.Path[last].In != compiler.KernelSpace || v.Base.Addr != 0 {
 		return nil, b.noMember(item.Value)
 	}
 	return v, nil

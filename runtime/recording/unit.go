@@ -155,9 +155,13 @@ func (d *description) value(v *compiler.Value) {
 	c := &d.codec
 	c.text(&v.Name, &v.Format)
 	number(c, &v.Side)
-	number(c, &v.Text)
+	text := v.Text
+	if text == compiler.EitherText {
+		text = compiler.KernelText // user, below, tells the rest
+	}
+	number(c, &text)
 	number(c, &v.Base.Builtin)
-	user := v.Text == compiler.UserText || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.User })
+	user := v.Text.Space() != compiler.KernelSpace || slices.ContainsFunc(v.Path, func(a compiler.Access) bool { return a.In != compiler.KernelSpace })
 	c.flags(&v.Hidden, &user)
 	d.typ(&v.Type)
 	d.typ(&v.Pointee)
@@ -172,8 +176,9 @@ func (d *description) value(v *compiler.Value) {
 	if !c.reading {
 		return
 	}
+	v.Text = text
 	if user {
-		v.Path = []compiler.Access{{User: true}}
+		v.Path = []compiler.Access{{In: compiler.UserSpace}}
 	}
 	if v.Text > compiler.PathText || v.Base.Builtin > compiler.Task || v.Type == nil || v.Elem != nil && v.Elem.Load == nil {
 		c.fail()
