@@ -356,6 +356,8 @@ func (e *AttachError) explained() error {
 	switch errno {
 	case unix.E2BIG:
 		return errTrampolineFull
+	case unix.EMFILE:
+		return errFiles
 	case unix.EBUSY, unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EADDRNOTAVAIL, enotsupp:
 		return fmt.Errorf("the kernel allows no probe there (error %d): it is marked notrace, or its code is not one plain function", int(errno))
 	case unix.EPERM, unix.EACCES:

@@ -260,6 +260,10 @@ func (e *LockedMemoryError) Error() string {
 func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) error {
 	var refused *ebpf.VerifierError
 	switch {
+	case errors.Is(err, unix.EMFILE):
+		return &LoadError{errFiles}
+	case errors.Is(err, unix.ENOMEM):
+		return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
 	case errors.As(err, &refused) && refusedByLockdown(refused.Log):
 		return &LoadError{errLockdown}
 	case errors.As(err, &refused) && len(refused.Log) > 0:
@@ -272,11 +276,12 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 			return &LoadError{&LockedMemoryError{limit}}
 		}
 		return &LoadError{deniedError("the kernel does not permit it, though ksnoop has CAP_BPF and CAP_PERFMON: its lockdown or a security module must allow it")}
-	case errors.Is(err, unix.ENOMEM):
-		return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
 	}
 	return &LoadError{err}
 }
+
+// errFiles explains EMFILE: a program and a link are files.
+var errFiles = errors.New("too many open files: raise the limit (ulimit -n), or name fewer functions")
 
 // refusedProgram returns the name of the program that an error of package ebpf is
 // about, which only its text tells.
@@ -315,10 +320,11 @@ func (s *Session) loadAccepted(c *ebpf.CollectionSpec, err error) error {
 }
 
 // refusedByVerifier reports whether the kernel objects to a program, and not to the
-// user.
+// user, nor for want of memory or files: then there is a log, too.
 func refusedByVerifier(err error) bool {
 	var refused *ebpf.VerifierError
-	return errors.As(err, &refused) && len(refused.Log) > 0 && !refusedByLockdown(refused.Log)
+	return errors.As(err, &refused) && len(refused.Log) > 0 && !refusedByLockdown(refused.Log) &&
+		!errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENOMEM)
 }
 
 // refusedProbes returns an error for each refused program that belongs to a probe.

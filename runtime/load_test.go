@@ -45,6 +45,17 @@ func TestLoadError(t *testing.T) {
 		require.Equal(t, tc.cause == unix.EPERM && tc.limit == math.MaxUint64, errors.Is(err, os.ErrPermission), "the status of ksnoop test: %v", err)
 	}
 	refused.Log = []string{"0: (85) call bpf_probe_read_kernel#113", ""}
+	for _, tc := range []struct {
+		cause error
+		want  string
+	}{
+		{unix.EMFILE, "load the programs: too many open files: raise the limit (ulimit -n), or name fewer functions"},
+		{unix.ENOMEM, "load the programs: no memory for the programs and maps: lower --pages, or raise the limit of the memory cgroup (memory.max)"},
+	} { // after the verifier has accepted the program
+		err := fmt.Errorf("program fentry on a: %w", &ebpf.VerifierError{Cause: tc.cause, Log: refused.Log})
+		require.EqualError(t, loadError(spec, err, math.MaxUint64, able), tc.want)
+		require.False(t, refusedByVerifier(err))
+	}
 	for _, line := range []string{"unknown func bpf_probe_read_kernel#113", "program of this type cannot use helper bpf_probe_read#4"} {
 		refused.Log[1] = line
 		require.ErrorIs(t, loadError(spec, fmt.Errorf("program other: %w", refused), math.MaxUint64, able), errLockdown)

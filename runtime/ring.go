@@ -51,6 +51,9 @@ func openRing(m *ebpf.Map) (*ring, error) {
 		return err
 	}()
 	if err != nil {
+		if err == unix.EMFILE {
+			err = errFiles
+		}
 		return nil, fmt.Errorf("open the ring buffer: %w", errors.Join(err, r.close()))
 	}
 	r.data = r.prod[page:]
