@@ -100,6 +100,9 @@ type attacher struct {
 // which must be attached first.
 func (a *attacher) add(at compiler.Attachment) {
 	a.fail(at, a.kernel.reloaded(at.Places)...)
+	if byFtrace(at) && ftraceOff() {
+		a.fail(at, allBad(at.Places, errFtraceOff)...)
+	}
 	at.Places = a.good(at.Places)
 	if len(at.Places) >= manyPlaces {
 		a.fail(at, a.withoutHook(at)...)

@@ -86,8 +86,8 @@ type Missed struct {
 	// were called is not known.
 	Probes []*compiler.Probe
 	N      uint64
-	// Uncounted reports that this kernel does not count misses (kprobes before
-	// 6.7), so that N means nothing.
+	// Uncounted reports that N means nothing: this kernel does not count misses (kprobes
+	// before 6.7), or tracing has ended before its time, see [Session.Interrupted].
 	Uncounted bool
 }
 
@@ -100,12 +100,13 @@ func (s *Session) Missed() ([]Missed, error) {
 	defer s.mu.Unlock()
 	var all []Missed
 	programs := map[string]int{} // index in all
-	counted := s.kernel.CountsMissed()
+	counted, ended := s.kernel.CountsMissed(), s.interruption()
 	for _, at := range s.attached {
 		m, err := missedBy(at, counted)
 		if err != nil {
 			return nil, fmt.Errorf("read what %s missed: %w", at.Program, err)
 		}
+		m.Uncounted = m.Uncounted || ended.concerns(at)
 		i, shared := programs[at.Program]
 		if !shared {
 			i = len(all)

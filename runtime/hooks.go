@@ -2,7 +2,11 @@ package runtime
 
 import (
 	"encoding/binary"
+	"errors"
+	"os"
+	goruntime "runtime"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -54,6 +58,31 @@ const hookBlocks = "ftrace_pages_start"
 
 // hookMembers are the members that the blocks and the records are read by.
 var hookMembers = [...][2]string{{"ftrace_page", "next"}, {"ftrace_page", "records"}, {"ftrace_page", "index"}, {"dyn_ftrace", "ip"}}
+
+// endbrSize is the size of endbr64, which may be in front of ftrace's hook.
+const endbrSize = 4
+
+// byFtrace reports whether it is ftrace that calls the programs of an attachment. On x86 it
+// also calls kprobes at its hooks (CONFIG_KPROBES_ON_FTRACE).
+func byFtrace(at compiler.Attachment) bool {
+	switch at.Kind {
+	case compiler.Fentry, compiler.Fexit:
+		return true
+	case compiler.Kprobe, compiler.Kretprobe:
+		atHook := func(p compiler.Place) bool { return p.Offset <= endbrSize }
+		return goruntime.GOARCH == compiler.AMD64.Name && slices.ContainsFunc(at.Places, atHook)
+	}
+	return at.Kind.Multi()
+}
+
+// ftraceOff reports whether ftrace is switched off. Then the kernel attaches programs that
+// it calls, and never calls them.
+func ftraceOff() bool {
+	b, _ := os.ReadFile("/proc/sys/kernel/ftrace_enabled") // not there without ftrace
+	return strings.TrimSpace(string(b)) == "0"
+}
+
+var errFtraceOff = errors.New("no function can be traced while kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
 
 // Bounds for a list that changes while it is read, as modules come and go: the kernel
 // has about ten blocks, and one or two for each module.

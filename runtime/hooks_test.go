@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	goruntime "runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/compiler"
 )
 
 func TestHookList(t *testing.T) {
@@ -18,5 +21,22 @@ func TestHookList(t *testing.T) {
 		0x2005: false, 0x9000: true, 0x9008: true, 0x9009: false, 0x8000: true, 0x8010: true, 0: false, ^uint64(0): false,
 	} {
 		require.Equal(t, want, h.has(addr), "%#x", addr)
+	}
+}
+
+// TestByFtrace verifies which attachments see nothing while ftrace is switched off.
+func TestByFtrace(t *testing.T) {
+	x86 := goruntime.GOARCH == compiler.AMD64.Name
+	for _, tc := range []struct {
+		kind   compiler.Kind
+		offset uint64
+		want   bool
+	}{
+		{compiler.Fentry, 0, true}, {compiler.Fexit, 0, true}, {compiler.KprobeMulti, 0, true}, {compiler.KprobeSession, 0, true},
+		{compiler.Kprobe, 0, x86}, {compiler.Kprobe, 4, x86}, {compiler.Kprobe, 5, false}, {compiler.Kretprobe, 0, x86},
+		{compiler.TpBTF, 0, false}, {compiler.Iter, 0, false}, {compiler.Breakpoint, 0, false},
+	} {
+		at := compiler.Attachment{Kind: tc.kind, Places: []compiler.Place{{Offset: tc.offset}}}
+		require.Equal(t, tc.want, byFtrace(at), "%s +%d", tc.kind, tc.offset)
 	}
 }

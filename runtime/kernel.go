@@ -295,13 +295,41 @@ func (s *Session) rememberModules() {
 	}
 }
 
-// Unloaded returns a sentence for the user about each module that was unloaded
-// since [Session.Attach], with the probes in it.
-func (s *Session) Unloaded() (notes []string) {
+// interruption is why attachments in place no longer see calls.
+type interruption struct {
+	unloaded  []string // modules, in order
+	ftraceOff bool
+}
+
+// interruption returns what has happened since Attach. The lock must be held.
+func (s *Session) interruption() (i interruption) {
 	for _, name := range slices.Sorted(maps.Keys(s.modules)) {
 		if moduleID(name) != s.modules[name] {
-			notes = append(notes, fmt.Sprintf("module %s was unloaded while its functions were traced: what they did from then on is not shown, nor if it was loaded again", name))
+			i.unloaded = append(i.unloaded, name)
 		}
+	}
+	i.ftraceOff = slices.ContainsFunc(s.attached, func(at *attached) bool { return byFtrace(at.Attachment) }) && ftraceOff()
+	return i
+}
+
+// concerns reports whether an attachment no longer sees all calls.
+func (i *interruption) concerns(at *attached) bool {
+	return i.ftraceOff && byFtrace(at.Attachment) ||
+		len(i.unloaded) > 0 && slices.ContainsFunc(at.Places, func(p compiler.Place) bool { return slices.Contains(i.unloaded, p.Probe.Func.Module) })
+}
+
+// Interrupted returns a sentence for the user about each module that was unloaded since
+// [Session.Attach], with the probes in it, and one if ftrace has been switched off. Of
+// these probes [Missed] is Uncounted.
+func (s *Session) Interrupted() (notes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.interruption()
+	for _, name := range i.unloaded {
+		notes = append(notes, fmt.Sprintf("module %s was unloaded while its functions were traced: what they did from then on is not shown, nor if it was loaded again", name))
+	}
+	if i.ftraceOff {
+		notes = append(notes, "kernel.ftrace_enabled was set to 0 while functions were traced: what they did from then on is not shown")
 	}
 	return notes
 }

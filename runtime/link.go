@@ -291,7 +291,8 @@ func (k *Kernel) takesKprobe(e *AttachError) bool {
 	for i, addr := range e.Probe.Func.Addrs {
 		places = append(places[:i], compiler.Place{Probe: e.Probe, Addr: addr})
 	}
-	if k.reloaded(places) != nil {
+	off := errors.Is(e.Err, errFtraceOff) && byFtrace(compiler.Attachment{Kind: compiler.Kprobe, Places: places})
+	if off || k.reloaded(places) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(places, func(place compiler.Place) bool {

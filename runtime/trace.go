@@ -170,7 +170,7 @@ func (s *Session) trace(ctx context.Context, o Options, show func(*Event) error)
 		err = s.eachEvent(show)
 	}
 	err = errors.Join(err, s.Stop(), s.Discard())
-	r.Notes = append(s.Notes(), s.Unloaded()...)
+	r.Notes = append(s.Notes(), s.Interrupted()...)
 	var uncounted error
 	r.Counts, uncounted = s.Counts()
 	var untabled error

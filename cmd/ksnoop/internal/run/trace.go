@@ -161,7 +161,7 @@ func finish(o *Options, streams *term.Streams, session *runtime.Session, unit *c
 		losses.add(&a)
 		err = to.end(a, losses, tables)
 	}
-	term.Say(streams.Err, session.Unloaded())
+	term.Say(streams.Err, session.Interrupted())
 	term.Say(streams.Err, render.Losses(a, o.Verbose))
 	if o.Summary {
 		fmt.Fprint(streams.Err, render.NewSummary(unit, a).Text(term.WidthOf(streams.Err)))

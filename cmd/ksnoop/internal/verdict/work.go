@@ -6,6 +6,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler/suite"
 )
 
@@ -26,6 +27,7 @@ func (t *tester) work() error {
 	var errs []error
 	for _, u := range t.units {
 		errs = append(errs, u.session.Stop())
+		term.Say(t.streams.Err, u.session.Interrupted())
 	}
 	for _, u := range t.units {
 		errs = append(errs, u.collected())
