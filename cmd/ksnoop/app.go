@@ -21,6 +21,7 @@ type environment struct {
 	args        []string // as typed
 	line        *getopt.Line
 	operands    []string // without the name of a command
+	texts       []string // the specs among operands, once a command has read them
 	named       bool     // whether a command was named
 	help        bool
 	version     bool

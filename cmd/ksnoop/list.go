@@ -25,7 +25,9 @@ With --takes, no GLOB means all functions, those of loaded modules included:
 			textsFlag("takes", "list only functions with an argument of `TYPE`, as in 'struct sock *'; may be given several times", &o.Takes),
 		}, listingFlag(&o.Format), colorFlag(&o.Color)),
 		Before: func(c *cli.Context) error {
-			if err := e.readSpecs(c, &o.Specs, allWords(c)); len(o.Takes) == 0 {
+			err := e.readSpecs(c, &o.Specs, allWords(c))
+			e.texts = nil // they are globs
+			if len(o.Takes) == 0 {
 				return err
 			}
 			return nil

@@ -66,13 +66,7 @@ func (e *environment) fail(err error) int {
 
 func (e *environment) execute(args []string) error {
 	err := runApp(args, e)
-	if !exit.IsUsage(err) || len(e.operands) == 0 {
-		return err
-	}
-	if lost := target.LostQuotes(e.operands, target.RedirectedTo(e.Out)); lost != nil {
-		return lost
-	}
-	return err
+	return target.LostQuotes(err, e.texts, e.Out)
 }
 
 func buildVersion() string {

@@ -39,6 +39,7 @@ func printCommand(e *environment) *cli.Command {
 			if o.Exprs = allWords(c); len(o.Exprs) == 0 {
 				return noOperand("print")
 			}
+			e.texts = o.Exprs
 			return nil
 		},
 		Action: func(*cli.Context) error { return values.Print(o, &e.Streams) },

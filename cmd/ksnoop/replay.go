@@ -22,7 +22,6 @@ func replayCommand(e *environment) *cli.Command {
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Before: func(c *cli.Context) error {
 			o.Operands = allWords(c)
-			e.operands = nil // none is a spec
 			return nil
 		},
 		Action: func(*cli.Context) error { return replay.Replay(o, &e.Streams) },

@@ -58,6 +58,7 @@ func (e *environment) specs(s *target.Specs) cli.BeforeFunc {
 // input.
 func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []string) error {
 	s.Texts, s.In, s.Commands = operands, e.In, commandNames(c.App)
+	e.texts = operands
 	if len(operands)+len(s.Files) == 0 {
 		return noOperand(c.Command.Name)
 	}

@@ -50,8 +50,8 @@ func (e *environment) checkOption(app *cli.App, c *cli.Command, o getopt.Given) 
 // piece of a spec, or the command may be another one.
 func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) error {
 	option, _, _ := strings.Cut(spelled, "=")
-	if lost := target.LostQuotes(e.args, ""); lost != nil {
-		return lost // such as -EINTR)
+	if split := target.SplitSpec(e.args); split != nil {
+		return split // such as -EINTR)
 	}
 	if len(e.operands) > 0 && !e.named && lineHabits.Meaning("trace-"+strings.TrimLeft(option, "-")) == "" {
 		if meant := unknownCommand(app, e.operands[0]); meant != nil {

@@ -79,6 +79,13 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
+// AddHint adds a line to the hint of e.
+//
+//go:noinline
+func (e *Error) AddHint(format string, args ...any) {
+	e.Hint = strings.TrimPrefix(e.Hint+"\n"+fmt.Sprintf(format, args...), "\n")
+}
+
 // WithMeant sets the hint of e to the question whether this was meant, and returns e.
 //
 //go:noinline

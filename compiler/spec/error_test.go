@@ -16,6 +16,11 @@ vfs_read has no argument 'cuont'
            ^^^^^
   did you mean 'count'?`[1:])
 	require.Equal(t, "count", err.Meant)
+	err.AddHint("or '%s'?", "pos")
+	require.Equal(t, "did you mean 'count'?\nor 'pos'?", err.Hint)
+	other := Errorf(text, Span{9, 14}, "wrong")
+	other.AddHint("right")
+	require.Equal(t, "right", other.Hint)
 }
 
 func TestErrorShowsPlace(t *testing.T) {

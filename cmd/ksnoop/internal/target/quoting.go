@@ -1,41 +1,69 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
-// LostQuotes returns an error about specs that the shell has split because they had
-// no quotes: at their blanks, or at a ">" that became a redirection to a file. It
-// returns nil if nothing looks like that.
-func LostQuotes(specs []string, file string) error {
-	const cure = "put each spec in single quotes, as in ksnoop 'vfs_read(count > 100, return)'"
+// quotes is how a spec is kept whole in a shell.
+const quotes = "put each spec in single quotes, as in ksnoop 'vfs_read(count > 100, return)'"
+
+// LostQuotes returns the error of a command line with specs, or what it means if a shell
+// has cut them because they had no quotes. Where it has split them at their blanks, the
+// error is that. Where it may have taken a ">" for a redirection, err gets a hint.
+func LostQuotes(err error, specs []string, stdout io.Writer) error {
+	if !exit.IsUsage(err) {
+		return err
+	}
+	if split := SplitSpec(specs); split != nil {
+		return split
+	}
+	if file := redirectedTo(stdout); file != "" {
+		hintRedirected(err, specs, file)
+	}
+	return err
+}
+
+// SplitSpec returns an error if a shell seems to have split one of these specs at its
+// blanks, or nil.
+func SplitSpec(specs []string) error {
 	if parts := splitSpec(specs); len(parts) > 1 {
-		return exit.Usagef("the shell has split '%s' at its blanks: %s", strings.Join(parts, " "), cure)
-	}
-	remains := ""
-	for _, s := range specs {
-		if strings.HasSuffix(s, "-") && s != "-" || isOpen(s) { // - alone is a file
-			remains = s
-		}
-	}
-	switch {
-	case file != "" && isOpen(remains) && !strings.Contains(file, ")"):
-		return exit.Usagef("'%s' lacks its ')', and stdout is the file %s: close the parenthesis, or if '> %s' was meant as a condition, %s", remains, file, file, cure)
-	case file != "" && remains != "":
-		return exit.Usagef("'%s' is the beginning of a spec, and stdout is the file %s: the shell took '>' for a redirection: %s", remains, file, cure)
-	case looksCompared(file):
-		return exit.Usagef("stdout is the file %s: if '> %s' was meant as a condition, the shell took it for a redirection: %s", file, file, cure)
+		return exit.Usagef("the shell has split '%s' at its blanks: %s", strings.Join(parts, " "), quotes)
 	}
 	return nil
+}
+
+// hintRedirected adds a hint to the last of the errors that err joins whose spec a
+// redirection to a file may have cut.
+func hintRedirected(err error, specs []string, file string) {
+	for _, e := range slices.Backward(exit.Split(err)) {
+		if in := (*spec.Error)(nil); errors.As(e, &in) && isCut(in, specs, file) {
+			in.AddHint("stdout is the file %s: if '> %s' was meant as a part of the spec, the shell took it for a redirection: %s", file, file, quotes)
+			return
+		}
+	}
+}
+
+// isCut reports whether one of specs may be what a redirection to a file has left of
+// a spec: it has no blanks, what is wrong is at its end, and it lacks a parenthesis, ends in a
+// half of "->", or is compared with the file's name, as in ksnoop vfs_read count > 100.
+func isCut(in *spec.Error, specs []string, file string) bool {
+	at := slices.Index(specs, in.Text)
+	if at < 0 || in.From.Line > 0 || in.At.End < len(in.Text) || strings.ContainsAny(in.Text, " \t\n") {
+		return false
+	}
+	return isOpen(in.Text) || strings.HasSuffix(in.Text, "-") || at > 0 && looksCompared(file) && !strings.ContainsAny(in.Text, "()")
 }
 
 // splitSpec returns the adjacent pieces of a split spec: a word with an open
@@ -62,12 +90,32 @@ func isPlace(s string) bool {
 	return s != "" && (s[0] > '9' || s[0] == '*') && !strings.ContainsAny(s, ")@$>[]")
 }
 
-// isOpen reports whether a parenthesis is not closed.
-func isOpen(s string) bool { return strings.Count(s, "(") > strings.Count(s, ")") }
+// isOpen reports whether a parenthesis is not closed. Those in strings and characters
+// do not count.
+func isOpen(s string) bool {
+	open := 0
+	quote := byte(0) // that ends the string or character at i, or 0 outside of them
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '(':
+			open++
+		case c == ')':
+			open--
+		}
+	}
+	return open > 0
+}
 
-// RedirectedTo returns the name of the regular file that stdout is redirected to,
+// redirectedTo returns the name of the regular file that stdout is redirected to,
 // without its directory, or "" if it is none.
-func RedirectedTo(stdout io.Writer) string {
+func redirectedTo(stdout io.Writer) string {
 	file, ok := term.FileOf(stdout).(*os.File)
 	if !ok {
 		return ""
@@ -94,7 +142,7 @@ func looksCompared(file string) bool {
 // WarnRedirect prints a warning if events go to a file whose name looks like a part
 // of a condition.
 func WarnRedirect(stdout, stderr io.Writer) {
-	if file := RedirectedTo(stdout); looksCompared(file) {
+	if file := redirectedTo(stdout); looksCompared(file) {
 		fmt.Fprintf(stderr, "ksnoop: events go to the file %s: if '> %s' was meant as a condition, put the spec in single quotes\n", file, file)
 	}
 }

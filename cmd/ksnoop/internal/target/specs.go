@@ -147,14 +147,11 @@ func (s *Specs) meantCommand(err error, traces []*spec.Trace, target *compiler.T
 	if _, unknown := resolve.FindFunction(traces[0], target); unknown == nil {
 		return err
 	}
-	hint := fmt.Sprintf("if %s was meant as a command: did you mean '%s'?", first.Text, near)
 	if near == first.Text {
-		hint = fmt.Sprintf("if %s was meant as a command: it is the first word, as in ksnoop %s", near, near)
+		first.AddHint("if %s was meant as a command: it is the first word, as in ksnoop %s", near, near)
+	} else {
+		first.AddHint("if %s was meant as a command: did you mean '%s'?", first.Text, near)
 	}
-	if first.Hint != "" {
-		hint = first.Hint + "\n" + hint
-	}
-	first.Hint = hint
 	return err
 }
 
