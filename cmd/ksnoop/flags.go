@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -160,6 +161,17 @@ func notEmpty(_, text string) (string, error) {
 // Those of package cli would be split at commas.
 func textsFlag(names, usage string, to *[]string) valued {
 	return repeatedFlag(names, usage, to, notEmpty)
+}
+
+// globsFlag returns an option that may be given several times, each time with the pattern
+// of a function.
+func globsFlag(names, usage string, to *[]string) valued {
+	return repeatedFlag(names, usage, to, func(option, text string) (string, error) {
+		if _, err := spec.ParseGlob(text); err != nil {
+			return "", fmt.Errorf("--%s: %w", option, err)
+		}
+		return notEmpty(option, text)
+	})
 }
 
 // choicesFlag returns an option that may be given several times, each time with one of

@@ -25,7 +25,7 @@ at a time.
    ksnoop follow 'tcp_v4_connect(sk)' --show 'sk->__sk_common.skc_state'
    ksnoop follow 'do_dentry_open(f)' --in 'vfs_*' -n 1    one file, in few functions`,
 		Flags: join(outputFlag(&o.Appearance, render.Formats), []cli.Flag{
-			textsFlag("in", "show only `FUNCTION`, a glob or MODULE:GLOB; may be given several times (default: all)", &f.In),
+			globsFlag("in", "show only `FUNCTION`, a glob or MODULE:GLOB; may be given several times (default: all)", &f.In),
 			parsedFlag("show", "show `VALUES` with the first line, and later when they have changed, as in 'skb->len,skb->mark:x'", &f.Show, run.ShownValues(&f.Show)),
 			parsedFlag("objects n", "follow `N` objects, and end when they have ended", &f.Objects, number[int](run.MostEvents)),
 			textsFlag("also", "follow what `FUNCTION` returns when it gets an object, too; may be given several times", &f.Also),

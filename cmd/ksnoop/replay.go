@@ -17,7 +17,7 @@ func replayCommand(e *environment) *cli.Command {
 		Flags: join(outputFlag(&o.Appearance, render.TraceFormats), []cli.Flag{
 			parsedFlag("from", "show what has happened from `TIME` on: in ns as in the column TIME, or since the beginning, such as 1.5s", &o.From, replay.ParseMoment),
 			parsedFlag("to", "show what has happened until `TIME`, as in --from", &o.To, replay.ParseMoment),
-			textsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
+			globsFlag("func", "show only events and tables of `FUNCTION`, a glob; may be given several times (default: all)", &o.Funcs),
 			onOffFlag("summary", "print the counts at the end", &o.Summary),
 		}, verboseFlag(&o.Verbose), arrangeFlags(&o.Arrange), lookFlags(&o.Appearance), valueFlags(&o.Values)),
 		Before: func(c *cli.Context) error {

@@ -85,11 +85,6 @@ func (o *Options) check() (file, cond string, err error) {
 	if len(words) == 0 || len(words) > 2 || len(words) == 2 && !isCondition(words[1]) {
 		return "", "", exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(words))
 	}
-	for _, glob := range o.Funcs {
-		if _, err := spec.ParseGlob(glob); err != nil {
-			return "", "", exit.Usagef("--func: %w", err)
-		}
-	}
 	return words[0], strings.Join(words[1:], ""), nil
 }
 

@@ -48,7 +48,7 @@ const longestComm = 15
 func CommCondition(option, glob string) (spec.Cond, error) {
 	elements, err := spec.ParseGlob(glob)
 	if err != nil {
-		return nil, exit.Usagef("--%s: %w", option, err)
+		return nil, fmt.Errorf("--%s: %w", option, err)
 	}
 	least := 0
 	for _, e := range elements {
