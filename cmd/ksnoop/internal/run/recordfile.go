@@ -158,7 +158,7 @@ func (f *recordFile) create() (err error) {
 		}
 	}
 	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-		return err
+		return fmt.Errorf("create %s: %w", f.Name, errors.Unwrap(err))
 	}
 	f.Writer = f.file
 	if info, err := f.file.Stat(); err != nil || !info.Mode().IsRegular() {

@@ -64,6 +64,16 @@ func TestOwnerOnly(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 }
 
+// TestNoDirectory verifies that an error names what could not be created.
+func TestNoDirectory(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "none", "file")
+	f, err := openFile(&FileOptions{Name: name}, &term.Streams{})
+	require.NoError(t, err)
+	err = f.create()
+	require.EqualError(t, err, "create "+name+": no such file or directory")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
 // TestRotateAgain verifies that the numbered files of an earlier recording go when another
 // one begins, and that no other file does.
 func TestRotateAgain(t *testing.T) {
