@@ -89,6 +89,8 @@ func TestErrorFormat(t *testing.T) {
 	schema := fixture.Schema(t, "errors")
 	probes := filepath.Join(t.TempDir(), "wrong.probes")
 	require.NoError(t, os.WriteFile(probes, []byte("ksnoop-probes 1\nsuite a\nassrt a vfs_read never\n"), 0o600))
+	foreign := filepath.Join(t.TempDir(), "foreign.specs")
+	require.NoError(t, os.WriteFile(foreign, []byte("vfs_read(\xff)\n"), 0o600))
 	for _, tc := range []struct{ line, want string }{
 		{"--errors|json|vfs_read(count ==)", `{"type":"error","version":1,"status":2,"message":"a constant is missing after '=='","spec":"vfs_read(count ==)","start":17,"end":18}`},
 		{"compile|vfs_read|-Q|--errors=json", `{"type":"error","version":1,"status":2,"message":"compile has no option -Q","hint":"ksnoop compile --help lists them"}`},
@@ -100,6 +102,7 @@ func TestErrorFormat(t *testing.T) {
 		{"vfs_read|--errors|json|--comm|[", `{"type":"error","version":1,"status":2,"message":"--comm: the '[' has no closing ']'","spec":"[","start":0,"end":1}`},
 		{"--errors|json|replay|/nope|--func|[^v]", `{"type":"error","version":1,"status":2,"message":"--func: a '^' after '['","hint":"everything but some is written [!v]","spec":"[^v]","start":0,"end":4}`},
 		{"--errors|json|follow|vfs_read(file)|--in|a:[", `{"type":"error","version":1,"status":2,"message":"--in: the '[' has no closing ']'","spec":"a:[","start":2,"end":3}`},
+		{"compile|-f|" + foreign + "|--errors|json", `{"type":"error","version":1,"status":2,"message":"byte 0xff at position 10: a spec is plain ASCII text","spec":"vfs_read(\ufffd)","start":9,"end":12,"file":"` + foreign + `","line":1,"column":10}`},
 		{"--errors|jsno|help|trcae", `ksnoop: --errors is "jsno": did you mean "json"? it must be text or json`},
 		{"help|trcae|--errors", `ksnoop: --errors has no value: ksnoop --help explains it`},
 		{"vfs_read|--errors|json|--|./no-such-program", `{"type":"error","version":1,"status":127,"message":"run ./no-such-program: no such file or directory"}`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ksnoop/ksnoop/btfdump"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
@@ -61,11 +62,23 @@ func newErrorLine(err error, status int) *errorLine {
 	}
 	line.Message = btfdump.JSONString(strings.Replace(err.Error(), in.Error(), in.Msg, 1))
 	line.Hint = btfdump.JSONString(strings.TrimSpace(in.Hint))
-	line.errorPlace = &errorPlace{Spec: btfdump.JSONString(in.Text), Start: in.At.Start, End: in.At.End}
+	line.errorPlace = &errorPlace{Spec: btfdump.JSONString(in.Text), Start: printedOffset(in.Text, in.At.Start), End: printedOffset(in.Text, in.At.End)}
 	if in.From.Line > 0 {
 		line.File, line.Line, line.Column = btfdump.JSONString(in.From.File), in.From.Line, in.Column()
 	}
 	return line
+}
+
+// printedOffset returns an offset in text as that in the JSON string of text, which ends at a
+// NUL, and where U+FFFD takes the place of each byte that is not UTF-8.
+func printedOffset(text string, offset int) (printed int) {
+	for at, r := range text {
+		if at >= offset || r == 0 {
+			break
+		}
+		printed += utf8.RuneLen(r)
+	}
+	return printed
 }
 
 // distinct returns the errors that err joins and that are to be printed.

@@ -22,7 +22,15 @@ func TestPrintJSONErrors(t *testing.T) {
 	located := *in
 	located.From = spec.Source{File: "p\x1b", Line: 3}
 	located.Text, located.At = "é"+located.Text, spec.Span{Start: located.At.Start + 2, End: located.At.End + 2}
+	at := func(text string, start, end int) error {
+		return spec.Errorf(text, spec.Span{Start: start, End: end}, "here")
+	}
 	for want, err := range map[string]error{
+		`{"type":"error","version":1,"status":2,"message":"here","spec":"\ufffdé\ufffd(\ufffd)","start":8,"end":9}`:                        at("\xffé\xc3(\xfe)", 4, 5),
+		`{"type":"error","version":1,"status":2,"message":"here","spec":"a\ufffd","start":1,"end":4}`:                                      at("a\xff", 1, 2),
+		`{"type":"error","version":1,"status":2,"message":"here","spec":"aé","start":1,"end":3}`:                                           at("aé", 1, 2),
+		`{"type":"error","version":1,"status":2,"message":"here","spec":"ab","start":1,"end":2}`:                                           at("ab\x00cd", 1, 4),
+		`{"type":"error","version":1,"status":2,"message":"here","spec":"ab","start":2,"end":2}`:                                           at("ab", 2, 3),
 		`{"type":"error","version":1,"status":2,"message":"a \"quoted\" word\nand \u001b[m\ufffd"}`:                                        errors.New("a \"quoted\" word\nand \x1b[m\xff"),
 		`{"type":"error","version":1,"status":2,"message":"` + in.Msg + `","hint":"` + in.Hint + `","spec":"f(a =< 1)","start":4,"end":6}`: misspelt,
 		`{"type":"error","version":1,"status":2,"message":"trace: ` + in.Msg + `","hint":"` + in.Hint +
