@@ -17,16 +17,21 @@ import (
 // receives then.
 var typedLines = []struct {
 	keys, want string
-	bash       bool // with parentheses that have a meaning in other shells
+	only       string // the shell that has this syntax, or "" for all
 }{
 	{keys: "ksnoop compile --btf btf 'vfs_read(fi\t->fl\t,re\t)'\n", want: "<compile><--btf><btf><vfs_read(file->flags,return)>"},
 	{keys: "ksnoop compile --btf btf 'vfs_read(count, fi\t->po\t > 3)'\n", want: "<compile><--btf><btf><vfs_read(count, file->pos > 3)>"},
 	{keys: "ksnoop compile --btf btf \"vfs_o\t(pa\t:str\t)\"\n", want: "<compile><--btf><btf><vfs_open(path:string)>"},
 	{keys: "ksnoop compile --btf btf \"vfs_read(\\$comm, fi\t->fl\t)\"\n", want: "<compile><--btf><btf><vfs_read($comm, file->flags)>"},
+	{keys: "ksnoop compile --btf btf 'vfs_read($comm == \"a b(\", fi\t->fl\t)'\n", want: `<compile><--btf><btf><vfs_read($comm == "a b(", file->flags)>`},
+	{keys: "ksnoop compile --btf btf 'vfs_read(count) if $comm == \"it\" && (file->fl\t == 1)'\n", want: `<compile><--btf><btf><vfs_read(count) if $comm == "it" && (file->flags == 1)>`},
+	{keys: "ksnoop compile --btf btf 'vfs_read(count == '\"'a'\"', fi\t)'\n", want: "<compile><--btf><btf><vfs_read(count == 'a', file)>"},
+	{keys: "ksnoop compile --btf btf \"vfs_read(\\$comm == \\\"a\\\", fi\t->fl\t)\"\n", want: `<compile><--btf><btf><vfs_read($comm == "a", file->flags)>`},
+	{keys: "ksnoop compile --btf btf $'vfs_read(count, fi\t->fl\t)'\n", want: "<compile><--btf><btf><vfs_read(count, file->flags)>", only: "zsh"},
 	{keys: "ksnoop compile --btf btf vfs_re\t x\n", want: "<compile><--btf><btf><vfs_read><x>"},
 	{keys: "ksnoop compile --btf btf tp:ti\t x\n", want: "<compile><--btf><btf><tp:tick><x>"},
 	{keys: "ksnoop compile --btf btf vfs_read\\(file-\\>fl\t\\)\n", want: "<compile><--btf><btf><vfs_read(file->flags)>"},
-	{keys: "ksnoop compile --btf btf vfs_read\tfile)'\n", want: "<compile><--btf><btf><vfs_read(file)>", bash: true},
+	{keys: "ksnoop compile --btf btf vfs_read\tfile)'\n", want: "<compile><--btf><btf><vfs_read(file)>", only: "bash"},
 	{keys: "ksnoop list --kernel-f\t6.1\n", want: "<list><--kernel-features><6.1>"},
 	{keys: "ksnoop doc\t--se\tx\n", want: "<doctor><--self-test><x>"},
 	{keys: "ksnoop compile --attach=kprobe.m\tx\n", want: "<compile><--attach=kprobe.multi><x>"},
@@ -52,7 +57,7 @@ func TestShells(t *testing.T) {
 			s := startShell(t, 50, 200, nil, sh.args...)
 			s.typed(sh.setUp+"; echo DO''NE\n", "DONE")
 			for _, line := range typedLines {
-				if !line.bash || sh.args[0] == "bash" {
+				if line.only == "" || line.only == sh.args[0] {
 					s.typed(line.keys, line.want+"END")
 				}
 			}

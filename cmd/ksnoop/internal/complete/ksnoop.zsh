@@ -2,9 +2,10 @@
 # Completion of ksnoop for zsh: a file called _ksnoop in a directory of $fpath, or sourced.
 
 _ksnoop() {
-	local kind line
+	local kind line word
 	local -a answer texts notes
-	answer=("${(@f)$(${(Q)words[1]} __complete -- ${(Q)words[2,CURRENT-1]} "${(Q)PREFIX}" 2>/dev/null)}")
+	word="${(Q)${:-$compstate[quote]$PREFIX${compstate[quote][-1]}}}" # in open quotes, which PREFIX does not have
+	answer=("${(@f)$(${(Q)words[1]} __complete -- ${(Q)words[2,CURRENT-1]} "$word" 2>/dev/null)}")
 	kind=$answer[1]
 	for line in $answer[2,-1]; do
 		texts+=("${line%%$'\t'*}")
