@@ -9,11 +9,12 @@ import (
 // completeValues returns the completions of values that need no call, at their end.
 func completeValues(source typeSource, word string) []*candidate {
 	types := source.kernel()
-	if types == nil {
+	masked, closed := mask(word)
+	if types == nil || !closed {
 		return nil
 	}
-	c := &specWord{source: source, word: word}
-	p := findPosition(word, 0)
+	c := &specWord{source: source, word: word, masked: masked}
+	p := findPosition(masked, 0)
 	p.inList = true
 	switch p.kind {
 	case placeBuiltin:

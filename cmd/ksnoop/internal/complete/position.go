@@ -35,12 +35,9 @@ const (
 )
 
 // findPosition returns the position at the end of a spec, whose target ends before
-// from.
+// from. The spec must be masked.
 func findPosition(text string, from int) position {
 	p := position{at: len(text)}
-	if strings.Count(text[from:], `"`)%2 == 1 {
-		return p // inside a string
-	}
 	for p.at > from && spec.IsWord(text[p.at-1]) {
 		p.at--
 	}
@@ -50,6 +47,27 @@ func findPosition(text string, from int) position {
 	p.inList = parens > 0 && !hasIf(text[from:p.at])
 	p.find(before, before == text[from:p.at], parens)
 	return p
+}
+
+// mask replaces what is in quotes by blanks, so that it is not taken for a part of the
+// spec. It returns false if the last quotes are open.
+func mask(text string) (string, bool) {
+	masked, quote := []byte(text), byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote != 0:
+			masked[i] = ' '
+			if c == '\\' && i+1 < len(text) {
+				i++
+				masked[i] = ' '
+			}
+		}
+	}
+	return string(masked), quote == 0
 }
 
 // find examines the text before the position. adjacent reports whether no blank is

@@ -10,7 +10,7 @@ type spanParts struct {
 	equal int // of what is between the keys
 }
 
-// findSpan finds the parts of a span.
+// findSpan finds the parts of a span. The word must be masked.
 func findSpan(word string) (s spanParts) {
 	arrow := strings.LastIndex(word, "=>")
 	if arrow <= 0 {
@@ -45,7 +45,7 @@ func (c *specWord) key(s spanParts) {
 	if fn == nil {
 		return
 	}
-	p := findPosition(c.word, from)
+	p := findPosition(c.masked, from)
 	if p.at == skipBlanks(c.word, from+len("==")) { // as long as "on"
 		p.kind = placeValue
 	}

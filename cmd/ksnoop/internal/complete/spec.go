@@ -29,36 +29,38 @@ type typeSource interface {
 type specWord struct {
 	source typeSource
 	word   string
-	at     int // offset of the name to complete
+	masked string // the word, with blanks for what is in quotes
+	at     int    // offset of the name to complete
 	found  []*candidate
 }
 
 // completeSpec returns the completions of a spec at its end. A bare spec is only a
 // target, and nothing follows it.
 func completeSpec(source typeSource, word string, bare bool) []*candidate {
-	c := &specWord{source: source, word: word}
-	if source.kernel() == nil {
+	masked, closed := mask(word)
+	if source.kernel() == nil || !closed {
 		return nil
 	}
+	c := &specWord{source: source, word: word, masked: masked}
 	if head := lineHead(word); head >= 0 && !bare {
 		c.line(head)
 		return c.found
 	}
 	start := 0
-	if s := findSpan(word); s.end > 0 && !bare {
+	if s := findSpan(masked); s.end > 0 && !bare {
 		if s.on > 0 {
 			c.key(s)
 			return c.found
 		}
 		start = s.end
 	}
-	end := strings.IndexAny(word[start:], "( \t")
+	end := strings.IndexAny(masked[start:], "( \t")
 	if end < 0 {
 		c.target(start, bare)
 		return c.found
 	}
 	if fn := c.call(word[start : start+end]); fn != nil && !bare {
-		c.complete(fn, findPosition(word, start+end))
+		c.complete(fn, findPosition(masked, start+end))
 	}
 	return c.found
 }
@@ -104,7 +106,7 @@ func (c *specWord) complete(fn *call, p position) {
 		c.constants(fn, p)
 	case placeIf:
 		c.add("if ", "")
-		if findSpan(c.word).end == 0 {
+		if findSpan(c.masked).end == 0 {
 			c.add("=> ", "")
 		} else {
 			c.add("on ", "")
