@@ -1,10 +1,6 @@
 package complete
 
-import (
-	"slices"
-
-	"github.com/ksnoop/ksnoop/compiler/spec"
-)
+import "github.com/ksnoop/ksnoop/compiler/spec"
 
 // completeValues returns the completions of values that need no call, at their end.
 func completeValues(source typeSource, word string) []*candidate {
@@ -15,7 +11,7 @@ func completeValues(source typeSource, word string) []*candidate {
 	}
 	c := &specWord{source: source, word: word, masked: masked}
 	p := findPosition(masked, 0)
-	p.inList = true
+	p.inList, p.next = true, []string{","}
 	switch p.kind {
 	case placeBuiltin:
 		c.at = p.at
@@ -26,19 +22,13 @@ func completeValues(source typeSource, word string) []*candidate {
 	default:
 		c.complete(&call{types: types}, p)
 	}
-	for _, found := range c.found {
-		if p.kind == placeType {
-			break // ")" ends a cast
-		}
-		found.more = slices.DeleteFunc(slices.Clone(found.more), func(text string) bool { return text == ")" })
-	}
 	return c.found
 }
 
 // anywhere adds the builtins that are known without a call.
 func (c *specWord) anywhere(p position, prefix string) {
 	for _, name := range spec.Builtins {
-		more := following(p.inList)
+		more := p.next
 		if name == "task" {
 			more = append([]string{"->"}, more...)
 		}

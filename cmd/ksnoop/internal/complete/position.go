@@ -14,6 +14,7 @@ type position struct {
 	at       int         // offset of its beginning
 	name     string      // what has been typed of it
 	inList   bool        // not after "if"
+	next     []string    // what may follow a value here
 	operand  string      // value whose member, or constant, follows
 	arrow    bool        // "->" and not "."
 	typeKind rawbtf.Kind // struct, union or enum
@@ -44,7 +45,10 @@ func findPosition(text string, from int) position {
 	p.name, p.cast = text[p.at:], endsInCast(text[:p.at])
 	parens := strings.Count(text[from:], "(") - strings.Count(text[from:], ")")
 	before := strings.TrimRight(text[from:p.at], " \t")
-	p.inList = parens > 0 && !hasIf(text[from:p.at])
+	p.next = []string{" ==", " !=", " <", " >", " &"}
+	if p.inList = parens > 0 && !hasIf(text[from:p.at]); p.inList {
+		p.next = []string{",", ")"}
+	}
 	p.find(before, before == text[from:p.at], parens)
 	return p
 }

@@ -36,9 +36,9 @@ func skipBlanks(word string, at int) int {
 // key completes the key of a span: of the first point, and behind "==" of the second
 // one.
 func (c *specWord) key(s spanParts) {
-	from, point := s.on, c.word
+	from, point, next := s.on, c.word, []string{" =="}
 	if s.equal > 0 {
-		from, point = s.equal, c.word[s.end:]
+		from, point, next = s.equal, c.word[s.end:], nil
 	}
 	end := strings.IndexAny(point, "( \t=")
 	fn := c.call(point[:end])
@@ -49,9 +49,9 @@ func (c *specWord) key(s spanParts) {
 	if p.at == skipBlanks(c.word, from+len("==")) { // as long as "on"
 		p.kind = placeValue
 	}
-	if p.kind == placeConstant || p.kind == placeIf {
+	if p.kind == placeConstant || p.kind == placeIf || p.kind == placeFormat {
 		return
 	}
-	p.inList = false
+	p.inList, p.next = false, next
 	c.complete(fn, p)
 }

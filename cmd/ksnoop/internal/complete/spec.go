@@ -72,14 +72,6 @@ func (c *specWord) add(name, note string, more ...string) {
 	}
 }
 
-// following returns what may follow a value: in the list, or after if.
-func following(inList bool) []string {
-	if inList {
-		return []string{",", ")"}
-	}
-	return []string{" ==", " !=", " <", " >", " &"}
-}
-
 // complete completes the word at a position.
 func (c *specWord) complete(fn *call, p position) {
 	c.at = p.at
@@ -92,11 +84,11 @@ func (c *specWord) complete(fn *call, p position) {
 		c.builtins(fn, p)
 	case placeGlobal:
 		for id, name := range fn.types.Named(p.name, rawbtf.Var) {
-			c.add(name, fn.types.CName(fn.types.Target(id)), following(p.inList)...)
+			c.add(name, fn.types.CName(fn.types.Target(id)), p.next...)
 		}
 	case placeFormat:
 		for _, f := range spec.Formats {
-			c.add(f, "", following(p.inList)...)
+			c.add(f, "", p.next...)
 		}
 	case placeType:
 		for _, name := range fn.types.Named(p.name, p.typeKind) {
@@ -128,8 +120,8 @@ func (c *specWord) arguments(fn *call, p position) {
 	if p.name == "" {
 		return // functions of values would hide the arguments
 	}
-	for _, word := range spec.OverCalls {
-		if !strings.HasPrefix(c.word, "tp:") && !strings.HasPrefix(c.word, "iter:") {
+	if !strings.HasPrefix(c.word, "tp:") && !strings.HasPrefix(c.word, "iter:") && findSpan(c.masked).end == 0 {
+		for _, word := range spec.OverCalls {
 			c.add(word+"(", "")
 		}
 	}
@@ -141,7 +133,7 @@ func (c *specWord) arguments(fn *call, p position) {
 }
 
 func (c *specWord) addField(fn *call, name string, typ btf.TypeID, p position) {
-	more := following(p.inList)
+	more := p.next
 	if access := fn.accessor(typ); access != "" {
 		more = append([]string{access}, more...)
 	}
@@ -173,7 +165,7 @@ func (c *call) operandType(text string) (operandType, bool) {
 func (c *specWord) builtins(fn *call, p position) {
 	for _, name := range spec.Builtins {
 		if name != "arg" {
-			c.add(name, "", following(p.inList)...)
+			c.add(name, "", p.next...)
 			continue
 		}
 		for i, f := range fn.params {
@@ -183,7 +175,7 @@ func (c *specWord) builtins(fn *call, p position) {
 }
 
 func (c *specWord) constants(fn *call, p position) {
-	more := following(true)
+	more := p.next
 	if !p.inList {
 		more = []string{" &&", " ||"}
 	}
