@@ -28,6 +28,7 @@ var typedLines = []struct {
 	{keys: "ksnoop compile --btf btf 'vfs_read(count == '\"'a'\"', fi\t)'\n", want: "<compile><--btf><btf><vfs_read(count == 'a', file)>"},
 	{keys: "ksnoop compile --btf btf \"vfs_read(\\$comm == \\\"a\\\", fi\t->fl\t)\"\n", want: `<compile><--btf><btf><vfs_read($comm == "a", file->flags)>`},
 	{keys: "ksnoop compile --btf btf $'vfs_read(count, fi\t->fl\t)'\n", want: "<compile><--btf><btf><vfs_read(count, file->flags)>", only: "zsh"},
+	{keys: "ksnoop compile --btf btf 'p vfs_read fi\t->fl\t:x3\t'\n", want: "<compile><--btf><btf><p vfs_read file->flags:x32>"},
 	{keys: "ksnoop compile --btf btf vfs_re\t x\n", want: "<compile><--btf><btf><vfs_read><x>"},
 	{keys: "ksnoop compile --btf btf tp:ti\t x\n", want: "<compile><--btf><btf><tp:tick><x>"},
 	{keys: "ksnoop compile --btf btf vfs_read\\(file-\\>fl\t\\)\n", want: "<compile><--btf><btf><vfs_read(file->flags)>"},

@@ -231,9 +231,30 @@ func TestCompleteSpec(t *testing.T) {
 		{"vfs_read(count) if count > 3 && fi", "parts: .le | .le-> | .le == | .le != | .le < | .le > | .le &"},
 		{"p:one vfs_re", "parts: p:one vfs_read | p:one vfs_readv"},
 		{"p vfs_o", "parts: p vfs_open | p vfs_open "},
-		{"p vfs_open x=$ar", "parts: .g1 | .g2 | .g3 | .g4 | .g5 | .g6"},
+		{"p vfs_open x=$ar", "parts: .g1 | .g2"},
+		{"p assembly x=$ar", "parts: .g1 | .g2 | .g3 | .g4 | .g5 | .g6"},
+		{"p vfs_open ", "parts: .$arg1 | .$arg2 | .$comm | .$retval | .$stack | .mode | .path"},
 		{"p vfs_open x=mo", "parts: .de | .de  | .de:"},
 		{"p vfs_open x=$arg2:us", "parts: .tring | .tring "},
+		{"p vfs_open x=$arg2:%p", "parts: .D | .d"},
+		{"p vfs_open pa", "parts: .th | .th-> | .th  | .th:"},
+		{"p vfs_open path->dentry->d_f", "parts: .lags | .lags  | .lags:"},
+		{"p vfs_open name=path->dentry->d_name:string $arg1->d", "parts: .entry | .entry-> | .entry  | .entry:"},
+		{"p vfs_read +0(file->f_path.d", "parts: .entry | .entry-> | .entry)"},
+		{"p vfs_read +0(file)->f_fl", "parts:"},
+		{"p vfs_read +8(+0(fi", "parts: .le | .le-> | .le)"},
+		{"p vfs_read @jif", "parts: .fies | .fies  | .fies:"},
+		{`p vfs_read x=\"a =:b" cou`, "parts: .nt | .nt  | .nt:"},
+		{"r:one vfs_open $retval->f_fl", "parts: .ags | .ags  | .ags:"},
+		{"r:one vfs_open mo", "parts: .de | .de  | .de:"},
+		{"p vfs_read file n=count $arg1 if ", "parts: .COMM | .CPU | .arg3 | .comm | .common_cpu | .common_pid | .cpu | .file | .n"},
+		{"p vfs_read file if fi", "parts: .le | .le == | .le != | .le < | .le > | .le &"},
+		{"p vfs_read $arg* if (fi", "parts: .le | .le == | .le != | .le < | .le > | .le &"},
+		{"p vfs_read file n=count if file == n", "parts:"},
+		{"p vfs_read file if file->", "parts:"},
+		{"p ext4:ext_open inode->i", "parts: ._ino | ._ino  | ._ino:"},
+		{"t tick cp", "parts: .u | .u  | .u:"},
+		{"t tock $arg1->f_fl", "parts: .ags | .ags  | .ags:"},
 		{"t tic", "parts: t tick | t tick "},
 	} {
 		got := completions(system, tc.word)
@@ -342,7 +363,8 @@ func TestCompleteDecodesLittle(t *testing.T) {
 // the text and are printable.
 func FuzzComplete(f *testing.F) {
 	system := madeSystem(f)
-	for _, word := range []string{"vfs_read(file->f_path.", "vfs_read((struct file *)count)->", "p vfs_read x=", "tp:ti", "]->", "vfs_read(((", "vfs_read if !x.y[1]->"} {
+	for _, word := range []string{"vfs_read(file->f_path.", "vfs_read((struct file *)count)->", "p vfs_read x=", "tp:ti", "]->", "vfs_read(((", "vfs_read if !x.y[1]->",
+		"p vfs_read +0(file->", "p vfs_read $arg* if !(", `vfs_read($comm == "\" => on if)", `} {
 		f.Add(word, []byte(nil))
 		f.Add(word, rawtest.Read(system.raw).Types)
 	}
