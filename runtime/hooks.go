@@ -75,10 +75,13 @@ func byFtrace(at compiler.Attachment) bool {
 	return at.Kind.Multi()
 }
 
+// ftraceSwitch is the file that tells whether ftrace is on.
+var ftraceSwitch = "/proc/sys/kernel/ftrace_enabled"
+
 // ftraceOff reports whether ftrace is switched off. Then the kernel attaches programs that
 // it calls, and never calls them.
 func ftraceOff() bool {
-	b, _ := os.ReadFile("/proc/sys/kernel/ftrace_enabled") // not there without ftrace
+	b, _ := os.ReadFile(ftraceSwitch) // not there without ftrace
 	return strings.TrimSpace(string(b)) == "0"
 }
 

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"testing"
 
@@ -39,4 +41,25 @@ func TestByFtrace(t *testing.T) {
 		at := compiler.Attachment{Kind: tc.kind, Places: []compiler.Place{{Offset: tc.offset}}}
 		require.Equal(t, tc.want, byFtrace(at), "%s +%d", tc.kind, tc.offset)
 	}
+}
+
+// TestInterrupted verifies what is said of ftrace that is switched off while functions are
+// traced, and that what they were missed is not known.
+func TestInterrupted(t *testing.T) {
+	defer func(file string) { ftraceSwitch = file }(ftraceSwitch)
+	ftraceSwitch = filepath.Join(t.TempDir(), "ftrace_enabled")
+	traced := func(k compiler.Kind) *attached {
+		return &attached{Attachment: compiler.Attachment{Kind: k, Places: []compiler.Place{{Probe: &compiler.Probe{Func: &compiler.Function{}}}}}}
+	}
+	function, tracepoint := traced(compiler.KprobeMulti), traced(compiler.TpBTF)
+	s := &Session{attached: []*attached{function, tracepoint}}
+	require.NoError(t, os.WriteFile(ftraceSwitch, []byte("1\n"), 0o644))
+	require.Empty(t, s.Interrupted())
+	require.NoError(t, os.WriteFile(ftraceSwitch, []byte("0\n"), 0o644))
+	require.Equal(t, []string{"kernel.ftrace_enabled was set to 0 while functions were traced: what they did from then on is not shown"}, s.Interrupted())
+	i := s.interruption()
+	require.True(t, i.concerns(function))
+	require.False(t, i.concerns(tracepoint))
+	s.attached = s.attached[1:]
+	require.Empty(t, s.Interrupted())
 }
