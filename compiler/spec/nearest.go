@@ -11,8 +11,8 @@ import (
 // Nearest returns the candidate that name is most likely a misspelling of: the one
 // with the fewest edits between them. An edit is an insertion, a deletion, a
 // replacement or a swap of two neighbouring letters. It returns false if no
-// candidate is close. Of equally close candidates it returns the first in the
-// alphabet, so that their order does not matter.
+// candidate is close. Of equally close candidates it returns one that begins with name,
+// and of several the first in the alphabet, so that their order does not matter.
 func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 	best, found, least := "", false, mostEdits
 	if len(name) > longestMisspelt {
@@ -24,12 +24,20 @@ func Nearest(name string, candidates iter.Seq[string]) (string, bool) {
 			continue
 		}
 		d := distance(name, c)
-		if d > farthest(len(name), len(c)) || d > least || found && d == least && c >= best {
+		if d > farthest(len(name), len(c)) || d > least || found && d == least && !preferred(name, c, best) {
 			continue
 		}
 		best, found, least = c, true, d
 	}
 	return best, found
+}
+
+// preferred reports whether a is suggested for name rather than b, which is as close.
+func preferred(name, a, b string) bool {
+	if longer := strings.HasPrefix(a, name); longer != strings.HasPrefix(b, name) {
+		return longer
+	}
+	return a < b
 }
 
 // longestMisspelt is the longest name that is compared, since the time grows with

@@ -32,6 +32,8 @@ func TestNearest(t *testing.T) {
 		{"vfs_reed", "vfs_readv vfs_red vfs_read", "vfs_read"},
 		{"bat", "cat bad", "bad"}, // both differ in one letter: the first in the alphabet
 		{"bat", "bad cat", "bad"},
+		{"fil", "fid file fill", "file"}, // the name may be its beginning
+		{"fil", "fill file fid", "file"},
 		{"tcp_sendmessage", "tcp_sendmsg tcp_recvmsg", ""}, // four letters more
 		{"tcp_sendmesg", "tcp_sendmsg tcp_sendpage", "tcp_sendmsg"},
 		{"ip_send_skb", "ip_output udp_send_skb ip_finish_skb", "udp_send_skb"},
