@@ -19,8 +19,8 @@ func isTypeWord(word string) bool {
 
 // atCast reports whether the parenthesis at tok begins a cast. As it does not know
 // typedefs, it decides by the tokens around them: (T *) is a type, and so is T in
-// (T)x, and in (T)5 where there is no call. It looks no further than the next
-// parenthesis, so that parsing takes linear time.
+// (T)x, and in (T)5 where there is no call, but not in (x) * 5. It looks no further than
+// three tokens behind the next parenthesis, so that parsing takes linear time.
 func (p *parser) atCast() bool {
 	ahead := lookahead{lexer: p.lexer}
 	ahead.advance()
@@ -40,7 +40,19 @@ func (p *parser) atCast() bool {
 		return ahead.tok.is(")")
 	}
 	ahead.advance()
-	return p.castable(ahead.tok)
+	return p.castable(ahead.tok) && (p.values || !ahead.timesNumber())
+}
+
+// timesNumber reports whether tok is a star with a number after it: it multiplies, as a
+// number points to nothing.
+func (a lookahead) timesNumber() bool {
+	if !a.tok.is("*") {
+		return false
+	}
+	if a.advance(); a.tok.is("-") {
+		a.advance()
+	}
+	return a.tok.numeric()
 }
 
 // castable reports whether what is cast can begin with t. Where there is no call, it may

@@ -43,6 +43,10 @@ var accepted = []struct{ spec, canonical string }{
 
 	// Values.
 	{"vfs_read(count)", "vfs_read(count)"},
+	{"vfs_read((count) * 2)", "vfs_read(count * 2)"},
+	{"vfs_read((count) * -2 > 8)", "vfs_read(count * -2 > 8)"},
+	{"vfs_read((count) * 'a')", "vfs_read(count * 'a')"},
+	{"vfs_read((u32) * count)", "vfs_read((u32)*count)"},
 	{"vfs_read(return)", "vfs_read(return)"},
 	{"vfs_read(file,count,return)", "vfs_read(file, count, return)"},
 	{"copy_process.isra.0(pid)", "copy_process.isra.0(pid)"},
