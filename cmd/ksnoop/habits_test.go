@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
 )
 
 // TestHabits verifies that what users of bpftrace, perf-probe, trace-cmd, gdb and C write
 // by habit is answered by what to write here.
 func TestHabits(t *testing.T) {
-	types := fixture.Write(t)
+	types := fixture.Write(t, compilertest.TaskStruct())
 	for _, tc := range []struct{ line, cure string }{
 		// bpftrace
 		{"kprobe:vfs_read", "write vfs_read; --attach kprobe forces that kind"},
@@ -89,6 +90,10 @@ func TestHabits(t *testing.T) {
 		{"vfs_read(file_flags)", "did you mean 'file->flags'?"},
 		{"vfs_read(common_type)", "it is a part of tracefs' own records, not of a call"},
 		{"vfs_read(common_pid)", "it is written '$tid'"},
+		{"r vfs_read ret", "the return value is '$retval'"},
+		{"p vfs_read uid", "a line has no word for it, and a spec has: vfs_read($uid)"},
+		{"p:x tp:tick", "a tracepoint is named without its group: t:x tick"},
+		{"t:x tick* $arg1", "a spec takes patterns: tp:sched_*"},
 		{"vfs_read(count eq 5)", "did you mean '=='?"},
 		{"vfs_read(count) filter count > 5", "a condition begins with 'if': vfs_read(count) if count > 5"},
 		{"tp:sched:tick", "write tp:tick"},

@@ -20,6 +20,8 @@ type binder struct {
 	object *compiler.Param
 	side   compiler.Side // of object
 	end    bool          // whether the function is the end of a span, so that $duration is that of the span
+	// onEntry is set for values that are shown of an object at functions that get it.
+	onEntry bool
 }
 
 // operand is a value that is being bound.

@@ -88,6 +88,8 @@ func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
 	}
 	near, ok := spec.Nearest(c.Str, slices.Values(names))
 	switch {
+	case !c.Neg && slices.Contains([]string{"nullptr", "nil", "None", "null"}, c.Str):
+		return err.WithMeant("NULL")
 	case !c.Neg && b.habit(err, c.Str):
 		return err
 	case ok && c.Neg:

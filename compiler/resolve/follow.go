@@ -140,7 +140,8 @@ func argumentKey(fn *compiler.Function, param *compiler.Param) string {
 func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
 	var values []*compiler.Value
 	own := b.trace
-	defer func() { b.trace = own }()
+	defer func() { b.trace, b.onEntry = own, false }()
+	b.onEntry = true
 	for _, show := range w.Show {
 		b.trace = show
 		for _, item := range show.Items {

@@ -154,6 +154,9 @@ func TestFollowRefuses(t *testing.T) {
 		{"ip_rcv(skb)", "skb->lem", "", "struct sk_buff has no member 'lem'"},
 		{"ip_rcv(skb)", "skb->len > 3", "", "the values to show have no conditions: write the condition in the spec: ... if skb->len > 3"},
 		{"ip_merge(to)", "n", "", "ip_rcv has no argument 'n'"},
+		{"ip_rcv(skb)", "ret", "", "ip_rcv has no argument 'ret': it has skb"},
+		{"ip_rcv(skb)", "duration", "", "ip_rcv has no argument 'duration': it has skb"},
+		{"ip_rcv(skb)", "comm", "", "ip_rcv has no argument 'comm': it is written '$comm'"},
 		{"ip_rcv(skb)", "", "no_such*", "no function that takes struct sk_buff * matches no_such*"},
 	} {
 		t.Run(tc.spec+" "+tc.show, func(t *testing.T) {

@@ -13,20 +13,19 @@ import (
 )
 
 // valueHabits maps the words for values in bpftrace, SystemTap and
-// kprobe_events to those of specs.
+// kprobe_events to those of specs, which lines of kprobe_events lack.
 var valueHabits = map[string]string{
-	"ret": "return", "retval": "return", "retvalue": "return", "rv": "return",
+	"return": "return", "ret": "return", "retval": "return", "retvalue": "return", "rv": "return",
 	"comm": "$comm", "execname": "$comm", "pid": "$pid", "tgid": "$pid", "tid": "$tid", "cpu": "$cpu", "uid": "$uid",
 	"common_pid": "$tid", "common_comm": "$comm", "common_cpu": "$cpu", "COMM": "$comm", "PID": "$pid", "TID": "$tid", "CPU": "$cpu",
 	"ppid": "$ppid", "task": "$task", "current": "$task", "curtask": "$task",
 	"cgroup": "$cgroup", "kstack": "$kstack", "ustack": "$ustack", "stack": "$kstack", "backtrace": "$kstack", "bt": "$kstack", "duration": "$duration", "latency": "$duration",
 }
 
-// valueHabit returns a hint if a name is not an argument but another tracer's
-// word for something, or "".
+// valueHabit returns a hint if a name is not an argument but another tracer's word for
+// something that has a word here, too, or "".
 func (b *binder) valueHabit(name string) string {
-	word := valueHabits[name]
-	if digits, ok := strings.CutPrefix(name, "arg"); ok && word == "" {
+	if digits, ok := strings.CutPrefix(name, "arg"); ok {
 		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n < len(b.fn.Params) {
 			hint := "arguments are counted from 1: '$arg" + strconv.Itoa(n+1) + "'"
 			if unnamed(b.fn) {
@@ -35,23 +34,60 @@ func (b *binder) valueHabit(name string) string {
 			return hint + ", or '" + b.fn.Params[n].Name + "'"
 		}
 	}
+	word := valueHabits[name]
 	switch {
-	case slices.Contains([]string{"nsecs", "elapsed", "timestamp"}, name):
-		return "each event has its time; $duration is how long a call took"
-	case slices.Contains([]string{"func", "probe"}, name):
-		return "each event has the name of its function"
-	case name == "args" && len(b.fn.Params) > 0:
-		return "arguments are named by themselves: " + strings.Join(paramNames(b.fn), ", ")
-	case word == "return" && b.fn.Result == nil && !b.fn.Untyped:
-		return "" // the function returns nothing and has only arguments
+	case word != "" && !b.knows(word):
+		return ""
+	case word != "" && b.trace.Line != nil:
+		return b.lineWord(word)
 	case word == "return":
 		return "the return value is 'return'"
 	case word != "":
 		return "it is written '" + word + "'"
+	case name == "args" && len(b.fn.Params) > 0:
+		return "arguments are named by themselves: " + strings.Join(paramNames(b.fn), ", ")
+	case b.fn.Iterator:
+		return "" // what follows is about calls
+	case slices.Contains([]string{"nsecs", "elapsed", "timestamp"}, name):
+		if b.trace.Line == nil && b.knows("$duration") {
+			return "each event has its time; $duration is how long a call took"
+		}
+		return "each event has its time"
+	case slices.Contains([]string{"func", "probe"}, name):
+		return "each event has the name of its function"
 	case strings.HasPrefix(name, "common_"):
 		return "it is a part of tracefs' own records, not of a call"
 	}
 	return ""
+}
+
+// knows reports whether 'return' or a builtin, as written in a spec, is a value at this
+// place.
+func (b *binder) knows(word string) bool {
+	o, err := b.meaning(word)
+	return err == nil && !(b.onEntry && o.Side == compiler.AtReturn)
+}
+
+func (b *binder) meaning(word string) (operand, error) {
+	if name, builtin := strings.CutPrefix(word, "$"); builtin {
+		return b.builtin(&spec.Builtin{Name: spec.Ident{Name: name}})
+	}
+	return b.result(spec.Span{})
+}
+
+// lineWord returns a hint for 'return' or a builtin in a kprobe_events line, which has few
+// of them.
+func (b *binder) lineWord(word string) string {
+	line := b.trace.Line
+	switch {
+	case word == "return" && (line.Return || line.Kind == spec.Fprobe):
+		return "the return value is '$retval'"
+	case word == "return":
+		return "a return probe has it: r " + b.trace.Symbol() + " $retval"
+	case word == "$comm":
+		return "it is written '$comm'"
+	}
+	return "a line has no word for it, and a spec has: " + b.trace.Target() + "(" + word + ")"
 }
 
 // habit sets the hint of an error about a name that is not an argument but another
@@ -61,9 +97,6 @@ func (b *binder) habit(err *spec.Error, name string) bool {
 		return true
 	}
 	meant := b.tracefsField(name)
-	if slices.Contains([]string{"nullptr", "nil", "None", "null"}, name) {
-		meant = "NULL"
-	}
 	if meant != "" {
 		_ = err.WithMeant("%s", meant)
 	}
@@ -72,11 +105,14 @@ func (b *binder) habit(err *spec.Error, name string) bool {
 
 // tracefsField returns the value that is meant by a name such as prev_comm, as tracefs
 // calls what the argument prev has in its member comm, or "" if no argument has such a
-// member.
+// member. In an iterator it may be the member alone, as rows are about objects.
 func (b *binder) tracefsField(name string) string {
 	for i := range b.fn.Params {
 		p := &b.fn.Params[i]
 		member, ok := strings.CutPrefix(name, p.Name+"_")
+		if b.fn.Iterator && !ok {
+			member, ok = name, true
+		}
 		target, points := pointee(p.Type)
 		if !ok || !points || p.Name == "" || member == "" {
 			continue

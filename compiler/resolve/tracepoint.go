@@ -110,7 +110,7 @@ func unnamed(fn *compiler.Function) bool {
 func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Spec) error {
 	name := trace.Func.Name
 	err := trace.Errorf(trace.Func.At, "there is no tracepoint %s in this kernel", name).WithKind(spec.NoTracepoint)
-	if otherWord(err, target, name) {
+	if otherWord(err, target, trace) {
 		return err
 	}
 	names := func(yield func(string) bool) {
@@ -121,6 +121,9 @@ func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Sp
 		}
 	}
 	if near, ok := spec.Nearest(name, names); ok {
+		if trace.Line != nil {
+			return err.WithMeant("%s", near)
+		}
 		return err.WithMeant("tp:%s", near)
 	}
 	return err

@@ -17,14 +17,18 @@ import (
 func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
 	inModule := func(s kallsyms.Symbol) bool { return s.Module == module }
 	if c.target.Symbols != nil && !slices.ContainsFunc(symbols, inModule) {
-		err := c.errorf("module %s is not loaded, or has no function %s", module, c.subject())
+		err := c.trace.Errorf(c.trace.Module.At, "module %s is not loaded, or has no function %s", module, c.subject())
 		if hint := notInModule(c.target, c.trace); hint != "" {
 			return err.WithHint("%s", hint)
 		}
 		return err
 	}
 	if c.target.Symbols == nil {
-		return c.errorf("the types of module %s are not known", module).WithHint("--btf has only those of vmlinux: without it, those of the running kernel's modules are used")
+		err := c.trace.Errorf(c.trace.Module.At, "the types of module %s are not known", module)
+		if hasTracepoint(c.target, c.trace.Func.Name) {
+			return err.WithHint("%s", withoutGroup(c.trace))
+		}
+		return err.WithHint("--btf has only those of vmlinux: without it, those of the running kernel's modules are used")
 	}
 	return c.errorf("%s is in module %s, which has no BTF, so its arguments are not known", c.subject(), module).
 		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
@@ -44,7 +48,7 @@ func notInModule(t *compiler.Target, trace *spec.Trace) string {
 		return hint
 	}
 	if hasTracepoint(t, name) {
-		return "a tracepoint is named without its group: tp:" + name
+		return withoutGroup(trace)
 	}
 	isOf := func(f string) bool { return f == name }
 	if spec.IsGlob(name) {
@@ -67,6 +71,21 @@ func notInModule(t *compiler.Target, trace *spec.Trace) string {
 	return ""
 }
 
+// withoutGroup returns the hint for a tracepoint with a group, or tp, in place of a module.
+func withoutGroup(trace *spec.Trace) string {
+	return "a tracepoint is named without its group: " + asTracepoint(trace, trace.Func.Name)
+}
+
+// asTracepoint returns the spec or the line for a tracepoint that a spec or a line has in
+// place of a function.
+func asTracepoint(trace *spec.Trace, name string) string {
+	at := &spec.Trace{Func: spec.Ident{Name: name}, Tracepoint: true}
+	if line := trace.Line; line != nil {
+		at.Line = &spec.Line{Kind: spec.Tracepoint, Group: line.Group, Event: line.Event}
+	}
+	return at.String()
+}
+
 // hasTracepoint reports whether the kernel itself has a tracepoint.
 func hasTracepoint(t *compiler.Target, name string) bool {
 	var typedef *btf.Typedef
@@ -75,10 +94,11 @@ func hasTracepoint(t *compiler.Target, name string) bool {
 
 // otherWord sets the hint of an error about a name that is not a function but that C or
 // other tracers use for something that can be traced. It reports whether the name is one.
-func otherWord(err *spec.Error, t *compiler.Target, name string) bool {
+func otherWord(err *spec.Error, t *compiler.Target, trace *spec.Trace) bool {
+	name := trace.Func.Name
 	err.Hint = cmp.Or(syscallHint(t, name), spec.FunctionHabit(name))
 	if err.Hint == "" && hasTracepoint(t, name) {
-		err.Hint = "it is a tracepoint: tp:" + name
+		err.Hint = "it is a tracepoint: " + asTracepoint(trace, name)
 	}
 	if err.Hint != "" {
 		return true
@@ -150,7 +170,7 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 		}
 	}
 	err := fail("there is no function %s in this kernel", name)
-	if otherWord(err, t, name) {
+	if otherWord(err, t, trace) {
 		return err
 	}
 	longer := false

@@ -186,6 +186,8 @@ func (p *parser) badPlace() error {
 		return p.errorf(at, "':' after the function").WithHint("a place is a function, perhaps with its module: ext4:ext4_sync_file")
 	case p.has("("):
 		return p.errorf(at, "'(' after the place").WithHint("arguments come after the place: p vfs_read count=$arg3")
+	case (p.has("*") || p.has("?") || p.has("[")) && p.trace.Tracepoint:
+		return p.errorf(at, "a probe is at one place").WithHint("a spec takes patterns: tp:sched_*")
 	case p.has("*"), p.has("?"), p.has("["):
 		return p.errorf(at, "a probe is at one place").WithHint("f takes patterns: f:NAME vfs_*")
 	default:

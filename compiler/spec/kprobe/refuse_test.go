@@ -276,6 +276,11 @@ a probe is at one place
   p:x vfs_*
           ^
   f takes patterns: f:NAME vfs_*`},
+	{`t:x sched_* $arg1`, `
+a probe is at one place
+  t:x sched_* $arg1
+            ^
+  a spec takes patterns: tp:sched_*`},
 	{`p:x vfs_read(count)`, `
 '(' after the place
   p:x vfs_read(count)
