@@ -6,12 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
+	"github.com/ksnoop/ksnoop/compiler/compilertest"
 )
 
 // TestEventFormat covers what info prints for kprobe_events lines, with functions
 // between them.
 func TestEventFormat(t *testing.T) {
-	types := fixture.Write(t)
+	knowsCaller := compilertest.Function("rethook_find_ret_addr", compilertest.Ulong)
+	types := fixture.Write(t, knowsCaller)
 	const common = `format:
 	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
 	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
@@ -29,6 +31,11 @@ print fmt: "(%lx)", REC->__probe_ip
 	field:s64 arg1;	offset:24;	size:8;	signed:1;
 
 print fmt: "(%lx <- %lx) arg1=%Ld", REC->__probe_func, REC->__probe_ret_ip, REC->arg1
+`},
+		{"info|f vfs_read $retval", "name: vfs_read__exit\n" + common + `	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;
+	field:s64 arg1;	offset:16;	size:8;	signed:1;
+
+print fmt: "(<- %lx) arg1=%Ld", REC->__probe_func, REC->arg1
 `},
 		{"info|p:n vfs_read+4 %di:u8 %si:s16 %dx:x32 %cx:char b=%di:b3@1/32 w=%di:b7@0/64 s=%si:symbol", "name: n\n" + common + `	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
 	field:u8 arg1;	offset:16;	size:1;	signed:0;
@@ -52,8 +59,8 @@ print fmt: "(%lx) arg1=%u arg2=%d arg3=0x%x arg4='%c' b=%u w=%Lu s=%pS", REC->__
 print fmt: "(%lx) path=\"%s\" u=\"%s\" y=\"%s\" t=\"%s\" c=\"%s\" arg6=\"%s\"", REC->__probe_ip, __get_str(path), __get_str(u), __get_str(y), __get_str(t), __get_str(c), __get_str(arg6)
 `},
 		{"info|p:a vfs_open w=+0($arg1):s64[2] x=+0($arg1):x8[1]", "name: a\n" + common + `	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
-	field:s64 w[2];	offset:16;	size:16;	signed:1;
-	field:u8 x[1];	offset:32;	size:1;	signed:0;
+	field:s64 w[];	offset:16;	size:16;	signed:1;
+	field:u8 x[];	offset:32;	size:1;	signed:0;
 
 print fmt: "(%lx) w={%Ld,%Ld} x={0x%x}", REC->__probe_ip, REC->w[0], REC->w[1], REC->x[0]
 `},

@@ -29,8 +29,11 @@ func EventFormat(p *compiler.Probe) string {
 		offset += size
 	}
 	places, print := []string{"__probe_ip"}, "(%lx)"
-	if p.Trace.Line.Return {
-		places, print = []string{"__probe_func", "__probe_ret_ip"}, "(%lx <- %lx)"
+	switch {
+	case showsCaller(p):
+		places, print = []string{"__probe_func", compiler.CallerName}, "(%lx <- %lx)"
+	case p.Trace.Line.Return:
+		places, print = []string{"__probe_func"}, "(<- %lx)"
 	}
 	args := ""
 	for _, name := range places {
@@ -40,7 +43,7 @@ func EventFormat(p *compiler.Probe) string {
 	for _, f := range formatFields(p) {
 		name := f.name
 		if f.typ.Count > 0 && !f.typ.IsText() {
-			name += fmt.Sprintf("[%d]", f.typ.Count)
+			name += "[]" // the kernel leaves the length out from 6.1 on
 		}
 		typ, size, signed := f.declared()
 		field(typ, name, size, signed)
@@ -49,6 +52,12 @@ func EventFormat(p *compiler.Probe) string {
 	}
 	fmt.Fprintf(&text, "\nprint fmt: \"%s\"%s\n", print, args)
 	return text.String()
+}
+
+// showsCaller reports whether events have the return address, which those of an f lack.
+func showsCaller(p *compiler.Probe) bool {
+	isCaller := func(i *spec.Item) bool { return isReturnAddress(i.Value) }
+	return fetchedIndex(slices.Concat(p.Entry, p.Return), compiler.CallerName) >= 0 || slices.ContainsFunc(p.Trace.Items, isCaller)
 }
 
 // formatField is an argument of a line.
