@@ -103,8 +103,8 @@ func (s *Session) nextRow() error {
 	}
 }
 
-// Again waits, and makes Read go over the iterators again. Before, Read must have
-// returned io.EOF; if the session is stopped meanwhile, Again returns that, too.
+// Again waits, empties the tables, and makes Read go over the iterators again. Before, Read
+// must have returned io.EOF; if the session is stopped meanwhile, Again returns that, too.
 func (s *Session) Again(wait time.Duration) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -123,7 +123,7 @@ func (s *Session) Again(wait time.Duration) error {
 		}
 	}
 	s.rows.done = 0
-	return nil
+	return s.emptyTables()
 }
 
 // iterators returns the attachments of iterators.

@@ -67,6 +67,7 @@ type Session struct {
 
 	attachedAt time.Duration                           // CLOCK_MONOTONIC, when attaching began
 	readers    map[*compiler.TableLayout]*ebpf.Program // programs that read tables
+	emptied    map[*compiler.TableLayout]*Table        // what had been counted when the tables were emptied, or nil
 
 	modules map[string]uint64 // modules of attached functions, see moduleID
 }

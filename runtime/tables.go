@@ -45,21 +45,30 @@ func label(t *spec.Trace) string {
 	return t.Target()
 }
 
-// readTable reads one table.
-func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
+// counted returns a table without its rows, as it is since the beginning.
+func (s *Session) counted(l *compiler.TableLayout) (*Table, error) {
 	probe := s.unit.Events[l.Events[0]].Probe
 	t := &Table{
 		Label: label(l.Asked), ByFunction: l.Function >= 0, Key: probe.Key, Aggregates: probe.Aggregates,
 		Since: s.attachedAt, Time: clock.Now(),
 	}
-	err := s.counters.use(func(load func(off int) uint64) {
+	return t, s.counters.use(func(load func(off int) uint64) {
 		for _, number := range l.Events {
 			t.Full += s.unit.Counters.Sum(number, compiler.CounterFull, load)
 			t.Faulted += s.unit.Counters.Sum(number, compiler.CounterFaulted, load)
 		}
 	})
+}
+
+// readTable reads one table.
+func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
+	t, err := s.counted(l)
 	if err != nil {
 		return nil, err
+	}
+	if s.emptied != nil {
+		before := s.emptied[l]
+		t.Since, t.Full, t.Faulted = before.Time, t.Full-before.Full, t.Faulted-before.Faulted
 	}
 	return t, s.eachElement(l, func(key, element []byte) error {
 		if row, ok := s.row(l, key, element); ok {
@@ -67,6 +76,32 @@ func (s *Session) readTable(l *compiler.TableLayout) (*Table, error) {
 		}
 		return nil
 	})
+}
+
+// emptyTables removes all rows, so that there is room for the keys of the next pass over
+// iterators. Nothing is counted meanwhile.
+func (s *Session) emptyTables() error {
+	emptied := map[*compiler.TableLayout]*Table{}
+	for _, l := range s.unit.Tables {
+		t, err := s.counted(l)
+		if err != nil {
+			return err
+		}
+		emptied[l] = t
+		var keys [][]byte
+		err = s.eachElement(l, func(key, _ []byte) error {
+			keys = append(keys, key)
+			return nil
+		})
+		for i := 0; i < len(keys) && err == nil; i++ {
+			err = s.coll.Maps[l.Map].Delete(keys[i])
+		}
+		if err != nil {
+			return fmt.Errorf("empty the table of %s: %w", label(l.Asked), err)
+		}
+	}
+	s.emptied = emptied
+	return nil
 }
 
 // eachElement calls f with each key of a table and its element.

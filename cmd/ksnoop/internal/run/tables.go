@@ -51,7 +51,7 @@ func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error
 	if err := o.Arrange.Fits(tables); err != nil {
 		return exit.Misuse(err)
 	}
-	if !o.Clear && !(iterates && o.Every > 0) {
+	if !o.Clear {
 		return nil
 	}
 	if o.Every == 0 {
@@ -59,10 +59,7 @@ func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error
 	}
 	for _, t := range tables {
 		for _, a := range t.Aggregates {
-			if a.Kind == compiler.Min || a.Kind == compiler.Max {
-				if iterates {
-					return exit.Usagef("--every counts the objects of each time anew, and %s is only known since the beginning: leave out one of them", a.Name)
-				}
+			if !iterates && (a.Kind == compiler.Min || a.Kind == compiler.Max) {
 				return exit.Usagef("--clear counts each interval anew, and %s is only known since the beginning: leave out one of them", a.Name)
 			}
 		}
@@ -99,8 +96,8 @@ func startTables(source tableSource, o *TableOptions, iterates bool) *tables {
 	if o.Every == 0 {
 		return t
 	}
-	if iterates {
-		t.clear, t.passes = true, true
+	if iterates { // each pass begins with empty tables
+		t.clear, t.passes = false, true
 		return t
 	}
 	t.ended.Go(func() {
