@@ -57,7 +57,8 @@ func (s *Session) attachAll() (int, error) {
 			return 0, err
 		}
 	}
-	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks)}
+	// Asked before anything is attached: a function that is traced may be one that asks.
+	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks), off: ftraceOff()}
 	for _, e := range s.refused {
 		for _, p := range e.Probes {
 			a.failed[p] = true
@@ -93,6 +94,7 @@ type attacher struct {
 	failed map[*compiler.Probe]bool
 	errs   []error
 	hooks  func() *hookList // see Kernel.readHooks
+	off    bool             // whether ftrace is
 }
 
 // add attaches at to as many of its places as possible, with the session's lock held. It takes the probes that fail
@@ -100,7 +102,7 @@ type attacher struct {
 // which must be attached first.
 func (a *attacher) add(at compiler.Attachment) {
 	a.fail(at, a.kernel.reloaded(at.Places)...)
-	if byFtrace(at) && ftraceOff() {
+	if a.off && byFtrace(at) {
 		a.fail(at, allBad(at.Places, errFtraceOff)...)
 	}
 	at.Places = a.good(at.Places)

@@ -87,7 +87,8 @@ type Missed struct {
 	Probes []*compiler.Probe
 	N      uint64
 	// Uncounted reports that N means nothing: this kernel does not count misses (kprobes
-	// before 6.7), or tracing has ended before its time, see [Session.Interrupted].
+	// before 6.7), or tracing had ended before the session was stopped, see
+	// [Session.Interrupted].
 	Uncounted bool
 }
 
@@ -100,7 +101,11 @@ func (s *Session) Missed() ([]Missed, error) {
 	defer s.mu.Unlock()
 	var all []Missed
 	programs := map[string]int{} // index in all
-	counted, ended := s.kernel.CountsMissed(), s.interruption()
+	counted := s.kernel.CountsMissed()
+	var ended interruption
+	if s.stopped.Load() { // to ask may call functions that are traced
+		ended = s.interruption()
+	}
 	for _, at := range s.attached {
 		m, err := missedBy(at, counted)
 		if err != nil {
