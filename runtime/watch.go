@@ -28,7 +28,7 @@ type breakpoints struct {
 	object  uint64  // number of the object that is watched, or 0
 	ended   bool    // whether there was an object that has ended
 	gone    int     // number of times that Gone has missed a record of the object
-	last    []byte  // the value of an object that had ended when its breakpoints were set, or nil
+	late    bool    // whether the object had ended when its breakpoints were set
 	first   uint64  // the bytes that were there before they were set
 	early   *Unseen // what had changed before they were all set, until Unseen or WatchObject returns it; or nil
 	events  []*os.File

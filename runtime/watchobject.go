@@ -15,7 +15,7 @@ import (
 type Ended struct {
 	Probe *compiler.Probe // of the writes to it
 	Addr  uint64          // of the memory, or 0 if the record of the call that found the object was lost
-	Last  Value           // that was there
+	Last  Value           // that was there; not known if Unwatched
 	// Unseen is a change to the last value that no breakpoint has seen, or nil.
 	Unseen *Unseen
 	// Unwatched is set if it ended before its breakpoints were set: no write to it was seen.
@@ -58,14 +58,14 @@ func (s *Session) watchMember(b *breakpoints, ev *Event, m compiler.Member) (*Un
 	atomic.StoreUint64(s.watched.word(slot+compiler.WatchedNumber), ev.Object.Number)
 	found := bytes.Clone(now.Data)
 	if !s.lives(b) {
-		b.last = found
+		b.late = true
 		return nil, nil // its end is the next event of it
 	}
 	if err := s.watchAt(b, addr); err != nil {
 		return nil, &AttachError{b.probe, compiler.Breakpoint, err}
 	}
 	if !s.lives(b) {
-		b.last = found // what is there now may be another object's
+		b.late = true // what is there now may be another object's
 		return nil, nil
 	}
 	return b.sinceFound(found), nil
@@ -98,7 +98,7 @@ func (s *Session) EndObject(ev *Event) error {
 		if err != nil {
 			return err
 		}
-		if b.last == nil && atomic.LoadUint64(s.watched.word(b.probe.Watch.Slot*compiler.WatchedSize+compiler.WatchedAddr)) == 0 {
+		if !b.late && atomic.LoadUint64(s.watched.word(b.probe.Watch.Slot*compiler.WatchedSize+compiler.WatchedAddr)) == 0 {
 			continue
 		}
 		if ended.Unseen != nil {
@@ -174,9 +174,9 @@ func (s *Session) endMember(b *breakpoints) (Ended, error) {
 	if err != nil {
 		return Ended{}, err
 	}
-	unwatched := b.last != nil && n == b.counted
+	unwatched := b.late && n == b.counted
 	b.counted, b.object, b.ended = n, 0, true
-	e := Ended{Probe: b.probe, Addr: b.addr, Last: Value{Value: b.probe.Watch.Old, Data: b.last, Full: len(b.last)}, Unwatched: unwatched}
+	e := Ended{Probe: b.probe, Addr: b.addr, Unwatched: unwatched}
 	if !unwatched {
 		s.readLast(b.probe.Watch, &e)
 	}

@@ -123,10 +123,13 @@ func (p *compactPrinter) ended(ev *runtime.Event) error {
 		p.columns(ev)
 		p.comm(ev.Comm)
 		p.memory(e.Probe, e.Addr)
-		if err := p.data(&e.Last); err != nil {
-			return err
+		if !e.Unwatched {
+			if err := p.data(&e.Last); err != nil {
+				return err
+			}
+			p.text = append(p.text, ' ')
 		}
-		p.text = append(append(p.text, " ends in "...), FunctionName(ev.Probe.Func)...)
+		p.text = append(append(p.text, "ends in "...), FunctionName(ev.Probe.Func)...)
 		if by := freedBy(ev); by != nil {
 			p.place(append(p.text, ", freed by "...), p.symbols.caller(by.Uint64()), by.Uint64())
 		}
@@ -249,7 +252,11 @@ func (p *jsonPrinter) ended(ev *runtime.Event) error {
 		}
 		p.by(`{"type":"ended","time":`, ev)
 		p.text = quoteJSON(append(p.text, `,"func":`...), FunctionName(ev.Probe.Func))
-		if err := p.state(e.Probe, e.Addr, &e.Last); err != nil {
+		last := &e.Last
+		if e.Unwatched {
+			last = nil
+		}
+		if err := p.state(e.Probe, e.Addr, last); err != nil {
 			return err
 		}
 		if by := freedBy(ev); by != nil {
@@ -265,11 +272,16 @@ func (p *jsonPrinter) ended(ev *runtime.Event) error {
 	return nil
 }
 
-// state prints what is watched, and the value that was seen last.
+// state prints what is watched, and the value that was seen last, which is nil if it is
+// not known.
 func (p *jsonPrinter) state(probe *compiler.Probe, addr uint64, before *runtime.Value) error {
 	p.text = quoteJSON(append(p.text, `,"memory":`...), FunctionName(probe.Func))
 	p.text = append(p.text, `,"address":`...)
 	p.hex(addr)
+	if before == nil {
+		p.text = append(p.text, `,"before":null`...)
+		return nil
+	}
 	return p.member(`,"before":`, before)
 }
 
