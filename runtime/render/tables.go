@@ -107,10 +107,10 @@ func (p *tablePrinter) cells(t *runtime.Table, width int) (*tableText, error) {
 		tt.notes = append(tt.notes, moreRows(more))
 	}
 	if t.Full > 0 {
-		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: there was no room for their keys; --keys makes more", t.Full, of))
+		tt.notes = append(tt.notes, inNoRow(t.Full, of, "there was no room for its key; --keys makes more", "there was no room for their keys; --keys makes more"))
 	}
 	if t.Faulted > 0 {
-		tt.notes = append(tt.notes, fmt.Sprintf("%d %s are in no row: a value of theirs could not be read", t.Faulted, of))
+		tt.notes = append(tt.notes, inNoRow(t.Faulted, of, "a value of it could not be read", "a value of theirs could not be read"))
 	}
 	return tt, nil
 }
@@ -121,6 +121,14 @@ func counted(t *runtime.Table) string {
 		return "objects"
 	}
 	return "calls"
+}
+
+// inNoRow returns a note about n calls, or objects, with the reason for one or for many.
+func inNoRow(n uint64, what, one, many string) string {
+	if n == 1 {
+		return "1 " + strings.TrimSuffix(what, "s") + " is in no row: " + one
+	}
+	return fmt.Sprintf("%d %s are in no row: %s", n, what, many)
 }
 
 func moreRows(n int) string {

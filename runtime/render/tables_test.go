@@ -146,6 +146,10 @@ func TestTableNotes(t *testing.T) {
   2 objects are in no row: a value of theirs could not be read
 
 `, shown(t, Options{}, table))
+	table.Full, table.Faulted = 1, 1
+	text := shown(t, Options{}, table)
+	require.Contains(t, text, "  1 object is in no row: there was no room for its key; --keys makes more\n")
+	require.Contains(t, text, "  1 object is in no row: a value of it could not be read\n")
 }
 
 // histogramTable has histograms and stacks.
