@@ -105,9 +105,9 @@ func (a *Aggregate) Buckets() int {
 
 // TableLayout describes where the parts of a table are: the contract between the
 // generated code and the reader. A table is a hash map, or an array of one element
-// if there is no key.
+// if there is no key; with [Options].ClearTables it is two of them.
 type TableLayout struct {
-	Map    string      // name in Unit.Collection
+	Maps   []string    // names in Unit.Collection; of two, [ControlTurn] has the index of the one that counts
 	Asked  *spec.Trace // the spec
 	Events []int       // numbers of the events that are counted in it
 	Slots  int         // CPUs that have extremes of their own, a power of two; 0 if all share them

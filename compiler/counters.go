@@ -109,6 +109,9 @@ const (
 	// ControlUnfollowed counts the processes that [TreeMap] had no room for.
 	// They and their descendants are not traced.
 	ControlUnfollowed = 16
+	// ControlTurn is the index of the map in which calls are counted now, of tables
+	// that have two, see [TableLayout].
+	ControlTurn = 24
 
 	controlSize = 64
 )
@@ -170,7 +173,7 @@ func (l CounterLayout) Sum(event int, counter Counter, load func(off int) uint64
 }
 
 // Names of the maps by which user space learns that all programs have seen
-// [ControlStopped], in a unit with [Options].CountCalls. When BarrierInner is put
+// [ControlStopped] or [ControlTurn], in a unit with [Options].CountCalls or ClearTables. When BarrierInner is put
 // into BarrierMap, an array of one map, the kernel waits until every running
 // program has ended. Both are created with the other maps, because they may
 // exceed the user's limit of locked memory later.

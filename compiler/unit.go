@@ -47,6 +47,9 @@ type Options struct {
 	// Keys is the number of keys that a table of aggregates has room for; 0 means
 	// [DefaultKeys].
 	Keys int
+	// ClearTables makes tables that can be cleared while calls are counted, which takes
+	// twice their memory.
+	ClearTables bool
 }
 
 // Limits of [Options].

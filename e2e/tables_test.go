@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
@@ -28,6 +29,7 @@ func testTables(t *testing.T, k *kernel) {
 	for _, kind := range k.kinds(t) {
 		t.Run("aggregates/"+string(kind), func(t *testing.T) { tableAggregates(t, k, kind) })
 		t.Run("live/"+string(kind), func(t *testing.T) { tableLive(t, k, kind) })
+		t.Run("clear/"+string(kind), func(t *testing.T) { tableClear(t, k, kind) })
 	}
 	t.Run("full", func(t *testing.T) { tableFull(t, k) })
 	t.Run("keys", func(t *testing.T) { tableKeys(t, k) })
@@ -244,6 +246,89 @@ func tableLive(t *testing.T, k *kernel, kind compiler.Kind) {
 	}
 	require.LessOrEqual(t, uint64(users*calls)-n, missed)
 	t.Logf("%d reads, %d of %d calls missed", reads, missed, users*calls)
+}
+
+// tableClear clears the tables again and again while calls are made, with far more keys
+// than there is room for at a time: each call is counted once, and wholly.
+func tableClear(t *testing.T, k *kernel, kind compiler.Kind) {
+	const users, room = 3, 512
+	calls := rounds(8_000, 100_000)
+	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{Keys: room, ClearTables: true},
+		measured{"generic_file_llseek_size(offset, count(), sum(offset), min(offset), max(offset))", compiler.NoMeasure},
+		measured{"generic_file_llseek_size(count(), sum(offset), hist(offset))", compiler.NoMeasure},
+		measured{"generic_file_llseek_size($kstack, hist(offset)) if return >= 0", compiler.NoMeasure})
+	var total, full [3]uint64
+	var last time.Duration
+	add := func(tables []*runtime.Table) error {
+		for i, table := range tables {
+			if last > 0 && table.Since != last {
+				return fmt.Errorf("an interval from %d, and the last one ended at %d", table.Since, last)
+			}
+			full[i] += table.Full
+			for _, row := range table.Rows {
+				total[i] += row.Calls
+				if err := wholeRow(table, &row); err != nil {
+					return err
+				}
+			}
+		}
+		last = tables[0].Time
+		return nil
+	}
+	var left atomic.Int64
+	left.Store(users)
+	reads := 0
+	threads(t, users+1, func(i int) error {
+		if i < users {
+			defer left.Add(-1)
+			return seekOn(calls, func(i int) int64 { return int64(i) })
+		}
+		for ; left.Load() > 0; reads++ {
+			tables, err := tr.ClearTables()
+			if err == nil {
+				err = add(tables)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	missed := k.missedBy(t, kind, tr)
+	require.NoError(t, add(tr.tables(t)))
+	for i := range total {
+		require.LessOrEqual(t, total[i]+full[i], uint64(users*calls))
+		require.LessOrEqual(t, uint64(users*calls)-total[i]-full[i], missed)
+	}
+	require.Zero(t, full[1])
+	require.Greater(t, total[0], uint64(room), "there was room again")
+	t.Logf("%d reads, %d of %d calls missed, %v without room", reads, missed, users*calls, full)
+}
+
+// wholeRow returns an error unless all aggregates of a row are of the same calls. If the
+// offset is the key, it is the same in all of them.
+func wholeRow(table *runtime.Table, row *runtime.Row) error {
+	for i, a := range table.Aggregates {
+		c, want := row.Cells[i], runtime.NewUint(row.Calls)
+		switch {
+		case a.Kind == compiler.Hist:
+			counted := uint64(0)
+			for _, b := range c.Buckets {
+				counted += b.Count
+			}
+			c.Number = runtime.NewUint(counted)
+		case a.Kind != compiler.Count && len(row.Key) == 0:
+			continue
+		case a.Kind == compiler.Sum:
+			want = runtime.NewUint(row.Key[0].Uint64()).Times(row.Calls)
+		case a.Kind != compiler.Count:
+			want = runtime.NewUint(row.Key[0].Uint64())
+		}
+		if c.Number != want {
+			return fmt.Errorf("%s of %d calls is %v, and not %v", a.Name, row.Calls, c.Number, want)
+		}
+	}
+	return nil
 }
 
 // tableKeys checks that values of all kinds are parts of keys.

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
@@ -105,7 +106,7 @@ func (k *Kernel) Tasks() ([]Task, error) {
 		return nil, loadError(spec, err, lockableHere(), ReadPrivileges())
 	}
 	defer coll.Close()
-	tasks, err := iterate(coll.Programs["tasks"], readTasks)
+	tasks, err := iterate(link.IterOptions{Program: coll.Programs["tasks"]}, readTasks)
 	if err != nil {
 		return nil, fmt.Errorf("list the processes: %w", err)
 	}

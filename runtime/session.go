@@ -31,7 +31,7 @@ type Session struct {
 	unit       *compiler.Unit
 	kernel     *Kernel
 	coll       *ebpf.Collection
-	mu         sync.Mutex // guards attached and what it refers to, closed, frozen and readers; reload holds it, too
+	mu         sync.Mutex // guards attached and what it refers to, closed, frozen and elements; reload holds it, too
 	attached   []*attached
 	closed     bool
 	frozen     bool
@@ -65,9 +65,10 @@ type Session struct {
 	cgroup    *os.File // see TraceIn, or nil
 	refused   []*VerifierError
 
-	attachedAt time.Duration                           // CLOCK_MONOTONIC, when attaching began
-	readers    map[*compiler.TableLayout]*ebpf.Program // programs that read tables
-	emptied    map[*compiler.TableLayout]*Table        // what had been counted when the tables were emptied, or nil
+	attachedAt time.Duration                    // CLOCK_MONOTONIC, when attaching began
+	elements   map[elementProgram]*ebpf.Program // programs for the elements of tables
+	turn       int                              // index of the map in which calls are counted, of tables that have two
+	emptied    map[*compiler.TableLayout]emptying
 
 	modules map[string]uint64 // modules of attached functions, see moduleID
 }
@@ -188,7 +189,7 @@ func (s *Session) Close() error {
 	}
 	s.companions = nil
 	errs = append(errs, s.endReading(), s.rows.close(), s.unmapAll())
-	for _, p := range s.readers {
+	for _, p := range s.elements {
 		errs = append(errs, p.Close())
 	}
 	s.coll.Close()

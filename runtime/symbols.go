@@ -161,7 +161,7 @@ func (k *Kernel) iterateSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 		return nil, err
 	}
 	defer coll.Close()
-	return iterate(coll.Programs["symbols"], func(r io.Reader) (*kallsyms.Table, error) {
+	return iterate(link.IterOptions{Program: coll.Programs["symbols"]}, func(r io.Reader) (*kallsyms.Table, error) {
 		return kallsyms.ReadRecords(r, want.Keep)
 	})
 }
@@ -313,8 +313,8 @@ func copyString(size, off int) asm.Instructions {
 }
 
 // iterate runs an iterator, and returns what read decodes from its output.
-func iterate[T any](prog *ebpf.Program, read func(io.Reader) (T, error)) (got T, err error) {
-	iter, err := link.AttachIter(link.IterOptions{Program: prog})
+func iterate[T any](o link.IterOptions, read func(io.Reader) (T, error)) (got T, err error) {
+	iter, err := link.AttachIter(o)
 	if err != nil {
 		return got, err
 	}

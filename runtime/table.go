@@ -2,12 +2,16 @@ package runtime
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -113,71 +117,109 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 	return sum
 }
 
-// After returns what was counted in t after an earlier reading of the same table. Rows
-// without another call are left out, and become the earlier ones in t, with which the
-// next reading is to be compared: their cells may have a part of a call already. The
-// least and the greatest values since then are not known: they stay those of the whole
-// time.
-func (t *Table) After(earlier *Table) *Table {
-	whole := func(v *Value) []byte { return v.Data }
-	rows := map[string]*Row{}
-	for i := range earlier.Rows {
-		rows[earlier.Rows[i].id(whole)] = &earlier.Rows[i]
+// row decodes a row. It returns false if no call has been counted in it yet.
+func (s *Session) row(l *compiler.TableLayout, key, element []byte) (Row, bool) {
+	order := binary.NativeEndian
+	row := Row{Calls: order.Uint64(element)}
+	if row.Calls == 0 {
+		return row, false
 	}
-	later := *t
-	later.Since = earlier.Time
-	later.Full, later.Faulted = t.Full-earlier.Full, t.Faulted-earlier.Faulted
-	later.Rows = nil
-	for i, row := range t.Rows {
-		before, known := rows[row.id(whole)]
-		if known && before.Calls == row.Calls {
-			t.Rows[i] = *before
-			continue
+	probe := s.unit.Events[l.Events[0]].Probe
+	if l.Function >= 0 {
+		if n := int(order.Uint64(key[l.Function:])); slices.Contains(l.Events, n) {
+			probe = s.unit.Events[n].Probe
 		}
-		if known {
-			row = row.after(before, t.Aggregates)
-		}
-		later.Rows = append(later.Rows, row)
+		row.Func = probe.Func.Name
 	}
-	return &later
+	for i, v := range probe.Key {
+		row.Key = append(row.Key, keyValue(v, l, i, key, element))
+	}
+	for i, a := range probe.Aggregates {
+		row.Cells = append(row.Cells, newCell(a, l, row.Calls, element[l.Cells[i]:]))
+	}
+	return row, true
 }
 
-func (r *Row) after(before *Row, aggregates []*compiler.Aggregate) Row {
-	later := *r
-	later.Calls -= before.Calls
-	later.Cells = make([]Cell, len(r.Cells))
-	for i, c := range r.Cells {
-		switch aggregates[i].Kind {
-		case compiler.Count, compiler.Sum, compiler.Avg:
-			c.Number = c.Number.Sub(before.Cells[i].Number)
-		case compiler.Hist, compiler.Linear:
-			c.Buckets = bucketsAfter(c.Buckets, before.Cells[i].Buckets)
-		}
-		later.Cells[i] = c
+// keyValue decodes a part of a key.
+func keyValue(v *compiler.Value, l *compiler.TableLayout, i int, key, element []byte) Value {
+	at := l.Key[i]
+	slot := compiler.Slot{Off: at, Data: at}
+	switch {
+	case v.Base.Builtin == compiler.KernelStack:
+		stack := element[l.Stacks[i]:]
+		n := int64(binary.NativeEndian.Uint64(stack))
+		stack = stack[8 : 8+min(max(n, 0), 8*int64(stackFrames))]
+		return Value{Value: v, Data: stack, Full: len(stack)}
+	case v.Text != compiler.NoText:
+		slot.Cap = compiler.MostKeyPart + compiler.StringSlack
+	case v.Scalar != nil:
+		slot.Cap = 8
+	default:
+		slot.Cap, _ = btf.Sizeof(v.Type) // sizes of bound values are known
 	}
-	return later
+	slot.Full = slot.Cap
+	val := decodeValue(v, slot, compiler.NoFault, key)
+	val.Addr = 0
+	return val
 }
 
-// bucketsAfter returns the buckets of a histogram without what they had before, from
-// the first to the last that is not empty.
-func bucketsAfter(now, before []Bucket) []Bucket {
-	old := map[Int]uint64{}
-	for _, b := range before {
-		old[b.From] = b.Count
+// stackFrames is the largest number of frames of a stack in a table.
+const stackFrames = 64
+
+// newCell decodes an aggregate from the beginning of b.
+func newCell(a *compiler.Aggregate, l *compiler.TableLayout, calls uint64, b []byte) (c Cell) {
+	order := binary.NativeEndian
+	switch a.Kind {
+	case compiler.Count:
+		c.Number = NewUint(calls)
+	case compiler.Sum, compiler.Avg:
+		c.Number = number(order.Uint64(b[8:]), a.Signed()).shifted().Add(NewUint(order.Uint64(b)))
+	case compiler.Min, compiler.Max:
+		c.Number = extreme(extremeOf(a, l, b), a.Signed())
+	default:
+		c.Buckets = bucketsOf(a, func(i int, _ Int) uint64 { return order.Uint64(b[8*i:]) })
 	}
-	var later []Bucket
-	end := 0
-	for _, b := range now {
-		b.Count -= old[b.From]
-		if b.Count == 0 && len(later) == 0 {
-			continue
-		}
-		later = append(later, b)
-		if b.Count > 0 {
-			end = len(later)
-		}
+	return c
+}
+
+// extremeOf returns the least or the greatest value, stored as in [compiler.Extremes]: that
+// of all CPUs, or the one that they share.
+func extremeOf(a *compiler.Aggregate, l *compiler.TableLayout, b []byte) (v uint64) {
+	order := binary.NativeEndian
+	if l.Slots == 0 {
+		v = order.Uint64(b)
 	}
-	return later[:end]
+	for i := range l.Slots * compiler.Nesting {
+		at := i*compiler.ExtremesSize + compiler.ExtremesMost
+		if a.Kind == compiler.Min {
+			at = i*compiler.ExtremesSize + compiler.ExtremesNotLeast
+		}
+		v = max(v, order.Uint64(b[at:]))
+	}
+	if a.Kind == compiler.Min {
+		v = ^v
+	}
+	return v
+}
+
+// bucketsOf returns the buckets of a histogram from the first to the last that is not
+// empty. count returns what is in bucket i, whose least value is from.
+func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Bucket {
+	var all []Bucket
+	for i := range a.Buckets() {
+		if a.Kind == compiler.Hist && a.Signed() && i == 64 {
+			continue // no value from 0 on has 64 bits
+		}
+		low, high := a.Edges(i)
+		from := number(low, a.Signed())
+		all = append(all, Bucket{from, number(high, a.Signed()), count(i, from)})
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].From.Cmp(all[j].From) < 0 })
+	counted := func(b Bucket) bool { return b.Count > 0 }
+	for len(all) > 0 && !counted(all[len(all)-1]) {
+		all = all[:len(all)-1]
+	}
+	return all[max(slices.IndexFunc(all, counted), 0):]
 }
 
 // Int is a signed integer of 128 bits, which holds the sum of any 2^63 values of 64 bits.

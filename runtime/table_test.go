@@ -36,38 +36,6 @@ func TestTableJoined(t *testing.T) {
 	require.Equal(t, table, table.Joined(func(v *Value) []byte { return v.Data }))
 }
 
-// TestTableAfter verifies that a table less an earlier one has what was counted
-// since.
-func TestTableAfter(t *testing.T) {
-	kinds := []*compiler.Aggregate{{Kind: compiler.Count}, {Kind: compiler.Sum}, {Kind: compiler.Hist}}
-	row := func(key string, calls uint64, sum int64, counts ...uint64) Row {
-		r := Row{Key: []Value{{Data: []byte(key)}}, Calls: calls, Cells: []Cell{{Number: NewUint(calls)}, {Number: NewInt(sum)}, {}}}
-		for i, n := range counts {
-			r.Cells[2].Buckets = append(r.Cells[2].Buckets, Bucket{From: NewInt(int64(i)), To: NewInt(int64(i)), Count: n})
-		}
-		return r
-	}
-	before := &Table{Time: 5, Aggregates: kinds, Full: 2, Faulted: 1, Rows: []Row{row("a", 3, -6, 1, 1, 1), row("b", 1, 1, 1)}}
-	now := &Table{Time: 9, Aggregates: kinds, Full: 7, Faulted: 1, Rows: []Row{row("a", 5, -10, 1, 2, 1, 0, 1), row("b", 1, 1, 1), row("c", 2, 4, 2)}}
-	later := now.After(before)
-	want := row("a", 2, -4)
-	for i, n := range []uint64{1, 0, 0, 1} {
-		want.Cells[2].Buckets = append(want.Cells[2].Buckets, Bucket{From: NewInt(int64(i + 1)), To: NewInt(int64(i + 1)), Count: n})
-	}
-	require.Equal(t, &Table{Since: 5, Time: 9, Aggregates: kinds, Full: 5, Rows: []Row{want, row("c", 2, 4, 2)}}, later)
-	require.Empty(t, now.After(now).Rows)
-	require.Equal(t, uint64(5), now.Rows[0].Calls, "the table itself keeps other rows")
-
-	reading := func(calls uint64, sum int64, counts ...uint64) *Table {
-		return &Table{Aggregates: kinds, Rows: []Row{row("a", calls, sum, counts...)}}
-	}
-	begun, done := reading(10, 107, 3, 8), reading(11, 107, 3, 8)
-	require.Empty(t, begun.After(reading(10, 100, 3, 7)).Rows)
-	one := row("a", 1, 7)
-	one.Cells[2].Buckets = []Bucket{{From: NewInt(1), To: NewInt(1), Count: 1}}
-	require.Equal(t, []Row{one}, done.After(begun).Rows, "a call whose cells had been added before")
-}
-
 // TestLookUpEach reads a table as if the kernel did not permit iterators: every
 // element once, with its own key, and without what follows it in the map.
 func TestLookUpEach(t *testing.T) {

@@ -49,7 +49,7 @@ var unsaid = []string{
 	"only what trace shows can be recorded", "a module has other types than the part of the kernel's that was read",
 	"the globs match too many functions for a part of the types", "compile with %s of %d: it must be 0 to %d",
 	"compile with RingBytes of %d: it must be a power of two from %d up", "attach kind %s cannot be asked for: only %v can",
-	"trace in cgroup %s: it must be a directory of a mount of cgroup v2",
+	"trace in cgroup %s: it must be a directory of a mount of cgroup v2", "the unit was compiled without Options.ClearTables",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about

@@ -138,7 +138,7 @@ func (p *program) decides(ev *compiler.EventType) {
 }
 
 func (u *generator) addBarrier(opts options) {
-	if !opts.CountCalls {
+	if !opts.CountCalls && !opts.ClearTables {
 		return
 	}
 	inner := u.addMap(compiler.BarrierInner, ebpf.Array, 4, 4, 1)

@@ -194,6 +194,7 @@ func newExperiment(t testing.TB, k *kernel, fn *cFunction) *experiment {
 	switch {
 	case len(x.trace.Aggregates()) > 0:
 		x.measure, x.with = compiler.Tables, nil
+		x.options.ClearTables = x.seed&1 > 0
 		return x
 	case fn.iterator:
 		return x
@@ -235,6 +236,9 @@ func (x *experiment) on(t testing.TB, unit *generator, arch *compiler.Arch) *tri
 	}
 	if x.measure == compiler.Tables { // strings of keys have room in any case
 		tr.ref.max = max(tr.ref.max, compiler.MostKeyPart)
+	}
+	if x.options.ClearTables {
+		tr.takeTurns(x.seed >> 1 & 1)
 	}
 	tr.put(heapStart, x.k.mem.bytes)
 	tr.put(userStart, x.k.mem.user)

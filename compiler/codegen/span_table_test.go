@@ -72,7 +72,7 @@ func TestSpanTableStacks(t *testing.T) {
 		l := r.unit.Tables[0]
 		require.Equal(t, []int{0, 8, 24}, l.Key)
 		calls := map[uint64]uint64{}
-		for key, at := range r.hashes[l.Map] {
+		for key, at := range r.hashes[l.Maps[0]] {
 			row, err := r.at(at, uint64(l.Size))
 			require.NoError(t, err)
 			calls[word([]byte(key[8:16]))] = word(row[:8])
@@ -93,7 +93,7 @@ func TestSpanFrame(t *testing.T) {
 		conds = append(conds, fmt.Sprintf("buf->len + %d > 0", i))
 	}
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
-		r := newRig(t, f, compiler.Options{Self: 5}, `send(dev->alias, dev->name, min(buf->err), max(buf->len)) if buf->dev->alias ~ "up*"`+
+		r := newRig(t, f, compiler.Options{Self: 5, ClearTables: true}, `send(dev->alias, dev->name, min(buf->err), max(buf->len)) if buf->dev->alias ~ "up*"`+
 			` => free(buf->dev->alias, $pid, $tid, $cpu, $uid, sum($duration), avg((u64)data * 2), hist((u64)data), lhist((u64)data, 0, 100, 1), min($duration), sum(buf->len * 2))`+
 			` if (buf->dev->alias ~ "up*" || $duration > 3 && buf->dev->name ~ "e*") && `+strings.Join(conds, " && ")+` on (u64)buf + buf->len * 3`)
 		buf, bytes := bufAndDev(r.machine)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
 
 	"github.com/ksnoop/ksnoop/compiler"
 )
@@ -33,7 +32,7 @@ func (u *generator) addTables(opts options) error {
 		at := slices.IndexFunc(u.Tables, func(l *compiler.TableLayout) bool { return l.Asked == p.Asked })
 		if at < 0 {
 			at = len(u.Tables)
-			u.Tables = append(u.Tables, &compiler.TableLayout{Map: fmt.Sprintf("table_%d", at), Asked: p.Asked, Function: -1})
+			u.Tables = append(u.Tables, &compiler.TableLayout{Maps: []string{fmt.Sprintf("table_%d", at)}, Asked: p.Asked, Function: -1})
 		}
 		l := u.Tables[at]
 		l.Events = append(l.Events, ev.Number)
@@ -99,7 +98,7 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 	if keys == 0 {
 		keys = compiler.DefaultKeys
 	}
-	m := &ebpf.MapSpec{Name: l.Map, Type: ebpf.Hash, KeySize: uint32(l.KeySize), ValueSize: uint32(l.Size), MaxEntries: uint32(keys)}
+	m := &ebpf.MapSpec{Name: l.Maps[0], Type: ebpf.Hash, KeySize: uint32(l.KeySize), ValueSize: uint32(l.Size), MaxEntries: uint32(keys)}
 	if l.KeySize == 0 {
 		m.Type, m.KeySize, m.MaxEntries = ebpf.Array, 4, 1
 	}
@@ -109,11 +108,21 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 	if l.Size+l.KeySize > mostElement {
 		return refuse(l.Asked, "a row of the table would take %d bytes, and %d is the limit", l.Size+l.KeySize, mostElement).WithHint("count with fewer buckets")
 	}
-	if size := (l.Size + l.KeySize) * int(m.MaxEntries); size > mostTable {
+	size := (l.Size + l.KeySize) * int(m.MaxEntries)
+	if opts.ClearTables {
+		size *= 2
+	}
+	if size > mostTable {
 		return refuse(l.Asked, "a table of %d keys would take %d MiB, and %d is the limit", keys, size>>20, mostTable>>20).
 			WithHint("count fewer keys with --keys, or with fewer buckets")
 	}
-	u.Collection.Maps[l.Map] = m
+	u.Collection.Maps[m.Name] = m
+	if opts.ClearTables {
+		other := m.Copy()
+		other.Name += "_other"
+		l.Maps = append(l.Maps, other.Name)
+		u.Collection.Maps[other.Name] = other
+	}
 	u.addZeroes(l.Size)
 	if slices.ContainsFunc(l.Stacks, func(at int) bool { return at > 0 }) {
 		u.addMap(stacksOf(l), ebpf.StackTrace, 4, stackBytes, 2*keys)
@@ -122,12 +131,13 @@ func (u *generator) addTable(l *compiler.TableLayout, opts options) error {
 }
 
 // stacksOf returns the name of the map that numbers the stacks of a table.
-func stacksOf(l *compiler.TableLayout) string { return "stacks_" + l.Map }
+func stacksOf(l *compiler.TableLayout) string { return "stacks_" + l.Maps[0] }
 
 // tabling is the part of a program that counts calls in a table.
 type tabling struct {
 	table  *compiler.TableLayout
 	key    int                     // stack offset of the key
+	turn   int                     // stack offset of [compiler.ControlTurn] as this call has found it, if the table has two maps
 	values map[*compiler.Value]int // stack offsets of the values of aggregates
 }
 
@@ -139,6 +149,9 @@ func (p *program) reserveKey() {
 		if a.Value != nil && p.values[a.Value] == 0 {
 			p.values[a.Value] = p.room(8)
 		}
+	}
+	if len(p.table.Maps) > 1 {
+		p.turn = p.room(8)
 	}
 	size := p.table.KeySize
 	if comparesText(p.probe) {
@@ -181,9 +194,14 @@ func (p *program) tabulate() {
 // row points R0 to the row of the call, a new one if there is none for its key.
 func (p *program) row(unreadable, done string) {
 	l := p.table
+	if len(l.Maps) > 1 {
+		p.step("the map that counts now")
+		p.emit(controlWord(asm.R1, compiler.ControlTurn))
+		p.copyWord(asm.RFP, int16(p.turn), asm.R1, 0)
+	}
 	if l.KeySize == 0 {
 		p.emit(asm.StoreImm(asm.RFP, spKey, 0, asm.Word))
-		p.lookup(l.Map, spKey, done)
+		p.lookUpRow(spKey, done)
 		return
 	}
 	full := p.counted("full", compiler.CounterFull, done)
@@ -202,15 +220,33 @@ func (p *program) row(unreadable, done string) {
 	}
 	p.step("its row")
 	first, found := p.fresh("first"), p.prefix+p.fresh("row")
-	p.lookup(l.Map, p.key, first)
+	p.lookUpRow(p.key, first)
 	p.label(found)
 	p.later(first, func() {
 		p.step("the first call with this key")
-		p.insertZeroes(l.Map, p.key, l.Size, ebpf.UpdateNoExist, full)
+		p.zeroes(l.Size, full)
+		p.rowKey(p.key)
+		p.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
 		p.keepStacks(full)
-		p.lookup(l.Map, p.key, full) // inserted now, or by another call meanwhile
+		p.lookUpRow(p.key, full) // inserted now, or by another call meanwhile
 		p.emit(asm.Ja.Label(found))
 	})
+}
+
+// rowKey loads the first arguments of a call about the row for the key at a stack offset.
+func (p *program) rowKey(key int) {
+	p.mapKey(p.table.Maps[0], key)
+	if len(p.table.Maps) > 1 {
+		first := p.fresh("firstmap")
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, int16(p.turn), asm.DWord), asm.JEq.Imm(asm.R0, 0, first), mapPtr(asm.R1, p.table.Maps[1]))
+		p.label(first)
+	}
+}
+
+// lookUpRow points R0 to the row for the key at a stack offset.
+func (p *program) lookUpRow(key int, missing string) {
+	p.rowKey(key)
+	p.emit(asm.FnMapLookupElem.Call(), asm.JEq.Imm(asm.R0, 0, missing))
 }
 
 // keepStacks stores the stacks of the key in a row that has been inserted.
@@ -219,7 +255,7 @@ func (p *program) keepStacks(full string) {
 		if at == 0 {
 			continue
 		}
-		p.lookup(p.table.Map, p.key, full)
+		p.lookUpRow(p.key, full)
 		p.step("%s", p.probe.Key[i].Name)
 		p.emit(asm.Mov.Reg(rOut, asm.R0))
 		p.origin = 0
@@ -230,155 +266,4 @@ func (p *program) keepStacks(full string) {
 		p.getStack(compiler.Slot{Off: at, Data: at + 8, Cap: stackBytes})
 		p.emit(asm.StoreMem(rOut, int16(at), asm.R0, asm.DWord))
 	}
-}
-
-// keyPart stores a part of the key in room bytes of the stack. Calls with the same
-// value must have the same bytes.
-func (p *program) keyPart(v *compiler.Value, at, room int, unreadable, full string) {
-	_, _, kept := p.keptAt(v)
-	switch {
-	case v.Base.Builtin == compiler.KernelStack && kept:
-		p.begunStackNumber(v, at, full)
-		return
-	case v.Base.Builtin == compiler.KernelStack:
-		p.stackNumber(asm.RFP, at, full)
-		return
-	case v.Scalar != nil && v.Text == compiler.NoText:
-		p.number64(v, unreadable)
-		p.emit(asm.StoreMem(asm.RFP, int16(at), asm.R1, asm.DWord))
-		p.zeroKey(at+8, room-8) // of a glob, in which another function has a text here
-		return
-	}
-	p.zeroKey(at, room)
-	p.bytesOfKey(v, at, room, unreadable)
-}
-
-// zeroKey clears a part of the stack.
-func (p *program) zeroKey(at, size int) {
-	if size > 0 {
-		p.emit(asm.Mov.Imm(asm.R1, 0))
-	}
-	for i := 0; i < size; i += 8 {
-		p.emit(asm.StoreMem(asm.RFP, int16(at+i), asm.R1, asm.DWord))
-	}
-}
-
-// bytesOfKey reads a part of the key that consists of bytes. Zeroes have been stored there.
-func (p *program) bytesOfKey(v *compiler.Value, at, room int, unreadable string) {
-	_, fault, kept := p.keptAt(v)
-	size, _ := btf.Sizeof(v.Type)
-	text := v.Text != compiler.NoText || v.Base.Builtin == compiler.NoBuiltin && v.IsText()
-	read := size
-	switch {
-	case v.Text != compiler.NoText:
-		read = compiler.MostKeyPart + compiler.StringSlack
-	case text:
-		read++
-	}
-	switch {
-	case kept:
-		p.emit(asm.LoadMem(asm.R1, rStash, fault, asm.Byte), asm.JNE.Imm(asm.R1, 0, unreadable))
-		from, n := p.keptBytes(v)
-		p.move(asm.R3, rStash, from)
-		p.readKey(at, min(read, n), text, compiler.KernelSpace, unreadable)
-		if read > n {
-			p.lastOfKey(at, n, from)
-		}
-	case v.Base.Builtin == compiler.Comm:
-		p.move(asm.R1, asm.RFP, at)
-		p.emit(asm.Mov.Imm(asm.R2, compiler.CommSize), asm.FnGetCurrentComm.Call())
-	case v.Text != compiler.NoText:
-		p.number64(v, unreadable)
-		p.emit(asm.Mov.Reg(asm.R3, asm.R1))
-		p.elsewhere(v.Text.Space(), unreadable)
-		p.readKey(at, read, true, v.Text.Space(), unreadable)
-	case text && len(v.Path) > 0:
-		p.walk(v, false, unreadable)
-		last := v.Path[len(v.Path)-1]
-		p.move(asm.R3, rBase, last.Off)
-		p.readKey(at, read, true, last.In, unreadable)
-	default:
-		p.emit(asm.Mov.Reg(rOut, asm.RFP))
-		p.origin = 0
-		p.captureBytes(v, compiler.Slot{Off: at, Data: at, Cap: size}, unreadable)
-		for i := size; i < room && i < compiler.Align8(size); i++ { // registers have more
-			p.emit(asm.StoreImm(asm.RFP, int16(at+i), 0, asm.Byte))
-		}
-		if text {
-			p.endText(at, size)
-		}
-	}
-}
-
-// endText clears what is after the NUL of an array of characters on the stack.
-func (p *program) endText(at, size int) {
-	for i := 1; i < size; i++ {
-		goesOn := p.fresh("goeson")
-		p.emit(
-			asm.LoadMem(asm.R1, asm.RFP, int16(at+i-1), asm.Byte),
-			asm.JNE.Imm(asm.R1, 0, goesOn),
-			asm.StoreImm(asm.RFP, int16(at+i), 0, asm.Byte),
-		)
-		p.label(goesOn)
-	}
-}
-
-// lastOfKey copies the last character of an array of size characters at rStash, if it
-// has no NUL: a string of this size has been read, whose length with a NUL is in R0.
-func (p *program) lastOfKey(at, size, from int) {
-	shorter := p.fresh("shorter")
-	p.emit(
-		asm.JNE.Imm(asm.R0, int32(size), shorter),
-		asm.LoadMem(asm.R1, rStash, int16(from+size-1), asm.Byte),
-		asm.StoreMem(asm.RFP, int16(at+size-1), asm.R1, asm.Byte),
-	)
-	p.label(shorter)
-}
-
-// readKey reads a string, or bytes, from the address in R3 to the stack.
-func (p *program) readKey(at, size int, text bool, in compiler.Space, unreadable string) {
-	if !text {
-		p.readTo(asm.RFP, at, size, in)
-		p.emit(asm.JNE.Imm(asm.R0, 0, unreadable))
-		return
-	}
-	p.move(asm.R1, asm.RFP, at)
-	p.emit(asm.Mov.Imm(asm.R2, int32(size)))
-	p.readString(in)
-	p.emit(asm.JSLE.Imm(asm.R0, 0, unreadable))
-	if size < compiler.MostKeyPart+compiler.StringSlack {
-		return
-	}
-	whole := p.fresh("whole")
-	p.emit(
-		asm.JNE.Imm(asm.R0, int32(size), whole),
-		asm.StoreImm(asm.RFP, int16(at+compiler.MostKeyPart), 1, asm.Byte), // the same for all that are longer
-	)
-	p.label(whole)
-}
-
-// keptBytes returns the offset from rStash of the bytes of a value, and their number.
-func (p *program) keptBytes(v *compiler.Value) (at, n int) {
-	origin, _ := p.keptFrom()
-	slot := p.event.Layout.Slots[slices.Index(p.event.Items, v)]
-	return slot.Data - origin, slot.Cap
-}
-
-// stackNumber stores at an offset from a register the number of the stack, and the
-// caller where the stack lacks it. If another stack has its place, it goes to full.
-func (p *program) stackNumber(to asm.Register, at int, full string) {
-	skip := int32(0)
-	if p.kind.Trampoline() {
-		skip = p.opts.Arch.ProgramFrames
-	}
-	p.emit(
-		asm.Mov.Reg(asm.R1, rContext), mapPtr(asm.R2, stacksOf(p.table)), asm.Mov.Imm(asm.R3, skip), asm.FnGetStackid.Call(),
-		asm.JSLT.Imm32(asm.R0, 0, full),
-		asm.StoreMem(to, int16(at), asm.R0, asm.DWord),
-		asm.Mov.Imm(asm.R1, 0),
-	)
-	if !p.kind.Trampoline() && p.lacksCaller() {
-		p.emit(asm.LoadMem(asm.R1, rContext, p.opts.Arch.RetAddr.Reg, asm.DWord))
-	}
-	p.emit(asm.StoreMem(to, int16(at+8), asm.R1, asm.DWord))
 }

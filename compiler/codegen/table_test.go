@@ -26,12 +26,13 @@ func newTable(t testing.TB, f compiler.Features, opts compiler.Options, specs ..
 }
 
 // rows returns a table as text, sorted: the numbers and strings of each key, the
-// calls, and the aggregates.
+// calls, and the aggregates. Of two maps it is the one that counts.
 func (r *rig) rows(table int) (rows []string) {
 	l := r.unit.Tables[table]
-	elements := r.hashes[l.Map]
+	name := l.Maps[r.word(compiler.ControlTurn)]
+	elements := r.hashes[name]
 	if l.KeySize == 0 {
-		elements = map[string]uint64{"": r.arrays[l.Map]}
+		elements = map[string]uint64{"": r.arrays[name]}
 	}
 	for key, at := range elements {
 		b, err := r.at(at, uint64(l.Size))
@@ -229,6 +230,64 @@ func TestTableRead(t *testing.T) {
 			}
 			require.Len(t, r.rows(0), 1)
 		}
+	}
+}
+
+// takeTurns makes calls be counted in the map with this index.
+func (r *rig) takeTurns(turn uint64) {
+	b, err := r.at(r.arrays[compiler.CountersMap]+compiler.ControlTurn, 8)
+	require.NoError(r.t, err)
+	binary.LittleEndian.PutUint64(b, turn)
+}
+
+// TestTableTurns verifies that calls are counted in the map whose turn it is, in all kinds
+// of tables.
+func TestTableTurns(t *testing.T) {
+	const cells = "count(), sum(count), min(count), max(count)"
+	for _, spec := range []string{
+		"read(" + cells + ")", "read($comm, " + cells + ")", "read($comm, $kstack, " + cells + ")",
+		"read(" + cells + ") if return > 0", "read($comm, " + cells + `) if $comm ~ "w*"`,
+	} {
+		backEnds(t, func(t *testing.T, f compiler.Features) {
+			r := newTable(t, f, compiler.Options{ClearTables: true}, spec)
+			for i := range uint64(9) {
+				r.takeTurns(i % 2)
+				r.do(call{args: []uint64{0, 0, i, 0}, result: []uint64{1}})
+			}
+			for turn, want := range []string{"calls=5 count=5 sum=20 min=0 max=8", "calls=4 count=4 sum=16 min=1 max=7"} {
+				r.takeTurns(uint64(turn))
+				rows := r.rows(0)
+				require.Len(t, rows, 1)
+				require.Regexp(t, want+"$", rows[0], spec)
+			}
+		})
+	}
+}
+
+// TestTableTurnMeanwhile verifies that a call is counted wholly in one of the maps, at
+// whatever instruction the other one gets its turn.
+func TestTableTurnMeanwhile(t *testing.T) {
+	const whole = "5 calls=1 count=1 sum=261 max=261 hist=256..511:1"
+	for _, f := range []compiler.Features{compilertest.WithTrampoline, compilertest.WithoutFuncArg} {
+		turns := map[uint64]int{}
+		for at := 1; at < 400; at++ {
+			r := newTable(t, f, compiler.Options{ClearTables: true}, "read((u8)count, count(), sum(count), max(count), hist(count))")
+			r.interruptAt, r.interrupt = at, func() { r.takeTurns(1) }
+			r.do(call{args: []uint64{0, 0, 0x105, 0}, result: []uint64{0}})
+			if r.interrupt != nil {
+				break
+			}
+			for turn := range uint64(2) {
+				r.takeTurns(turn)
+				if rows := r.rows(0); len(rows) > 0 {
+					require.Equal(t, []string{whole}, rows, "at %d", at)
+					turns[turn]++
+				}
+			}
+			require.Equal(t, at, turns[0]+turns[1])
+		}
+		require.Greater(t, turns[0], 40)
+		require.Greater(t, turns[1], 5)
 	}
 }
 

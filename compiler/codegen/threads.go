@@ -217,13 +217,18 @@ func (c *code) insert(name string, key, value int) {
 	c.emit(asm.Mov.Imm(asm.R4, int32(ebpf.UpdateNoExist)), asm.FnMapUpdateElem.Call())
 }
 
+// zeroes points R3 to as many zeroes, for a call that adds them to a map.
+func (c *code) zeroes(size int, full string) {
+	c.emit(asm.StoreImm(asm.RFP, spIndex, 0, asm.Word))
+	c.lookup(fmt.Sprintf("zeroes%d", size), spIndex, full)
+	c.emit(asm.Mov.Reg(asm.R3, asm.R0))
+}
+
 // insertZeroes adds an element of zeroes to a map. The key is at a stack
 // offset. R0 is 0 if there was room and no such element. Other values of R0
 // depend on the kernel: before 6.4 an error has 32 bits.
 func (c *code) insertZeroes(name string, key, size int, flags ebpf.MapUpdateFlags, full string) {
-	c.emit(asm.StoreImm(asm.RFP, spIndex, 0, asm.Word))
-	c.lookup(fmt.Sprintf("zeroes%d", size), spIndex, full)
-	c.emit(asm.Mov.Reg(asm.R3, asm.R0))
+	c.zeroes(size, full)
 	c.mapKey(name, key)
 	c.emit(asm.Mov.Imm(asm.R4, int32(flags)), asm.FnMapUpdateElem.Call())
 }

@@ -273,7 +273,7 @@ func (r *recorder) due(t *tables) error {
 	if !t.due.Swap(false) {
 		return nil
 	}
-	_, err := t.read()
+	_, err := t.ofInterval()
 	return err
 }
 
@@ -328,6 +328,6 @@ func (r *recorder) end(counts runtime.SessionCounts, losses *watch, tables *tabl
 	if tables.passes { // the last pass has not ended
 		return r.out.End(counts)
 	}
-	_, err := tables.read()
+	_, err := tables.ofEnd()
 	return errors.Join(err, r.out.End(counts))
 }

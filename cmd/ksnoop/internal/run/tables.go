@@ -51,18 +51,8 @@ func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error
 	if err := o.Arrange.Fits(tables); err != nil {
 		return exit.Misuse(err)
 	}
-	if !o.Clear {
-		return nil
-	}
-	if o.Every == 0 {
+	if o.Clear && o.Every == 0 {
 		return exit.Usagef("--clear counts each interval anew: give its length, as in --every 1s")
-	}
-	for _, t := range tables {
-		for _, a := range t.Aggregates {
-			if !iterates && (a.Kind == compiler.Min || a.Kind == compiler.Max) {
-				return exit.Usagef("--clear counts each interval anew, and %s is only known since the beginning: leave out one of them", a.Name)
-			}
-		}
 	}
 	return nil
 }
@@ -70,6 +60,7 @@ func (o *TableOptions) checkTables(tables []*runtime.Table, iterates bool) error
 // tableSource has the tables of a session.
 type tableSource interface {
 	Tables() ([]*runtime.Table, error)
+	ClearTables() ([]*runtime.Table, error)
 	Wake() error
 }
 
@@ -78,7 +69,6 @@ type tables struct {
 	source tableSource
 	clear  bool
 	passes bool             // whether each pass over iterators has tables of its own
-	before []*runtime.Table // the tables at the end of the last interval
 	last   []*runtime.Table // the tables that were drawn last
 	due    atomic.Bool
 	keep   func([]*runtime.Table) error            // takes what was read, before it is shown; or nil
@@ -139,32 +129,33 @@ func (t *tables) show(out render.Printer) error {
 	if !t.due.Swap(false) {
 		return nil
 	}
-	return t.print(out, (*term.Screen).Draw)
+	all, err := t.ofInterval()
+	if err != nil {
+		return err
+	}
+	return t.print(out, all, (*term.Screen).Draw)
 }
 
 // end shows the tables at the end. Of iterators, those of the last pass stay, as the
 // next one has not ended; of intervals, the last one that was shown stays above the rest.
 func (t *tables) end(out render.Printer) error {
-	switch {
-	case !t.passes && t.clear && t.screen != nil:
-		all, err := t.read()
-		if err != nil {
-			return err
+	if t.passes {
+		if t.screen != nil {
+			return t.draw(t.last, (*term.Screen).End)
 		}
-		return t.draw(slices.Concat(t.last, all), (*term.Screen).End)
-	case !t.passes:
-		return t.print(out, (*term.Screen).End)
-	case t.screen != nil:
-		return t.draw(t.last, (*term.Screen).End)
+		return nil
 	}
-	return nil
-}
-
-func (t *tables) print(out render.Printer, draw func(*term.Screen, []byte) error) error {
-	all, err := t.read()
+	all, err := t.ofEnd()
 	if err != nil {
 		return err
 	}
+	if t.clear && t.screen != nil {
+		return t.draw(slices.Concat(t.last, all), (*term.Screen).End)
+	}
+	return t.print(out, all, (*term.Screen).End)
+}
+
+func (t *tables) print(out render.Printer, all []*runtime.Table, draw func(*term.Screen, []byte) error) error {
 	if t.screen == nil {
 		return printTables(out, all)
 	}
@@ -188,28 +179,22 @@ func (t *tables) draw(all []*runtime.Table, draw func(*term.Screen, []byte) erro
 	return draw(t.screen, text.Bytes())
 }
 
-// read returns the tables, or what was counted in them since the last time.
-func (t *tables) read() ([]*runtime.Table, error) {
-	all, err := t.source.Tables()
-	if err == nil && t.clear {
-		all = t.since(all)
+// ofInterval reads the tables at the end of an interval.
+func (t *tables) ofInterval() ([]*runtime.Table, error) {
+	if t.clear {
+		return t.kept(t.source.ClearTables())
 	}
+	return t.ofEnd()
+}
+
+// ofEnd reads the tables at the end of the trace.
+func (t *tables) ofEnd() ([]*runtime.Table, error) { return t.kept(t.source.Tables()) }
+
+func (t *tables) kept(all []*runtime.Table, err error) ([]*runtime.Table, error) {
 	if err == nil && t.keep != nil {
 		err = t.keep(all)
 	}
 	return all, err
-}
-
-// since returns what was counted since the last time.
-func (t *tables) since(all []*runtime.Table) (later []*runtime.Table) {
-	for i, table := range all {
-		if i < len(t.before) {
-			table = table.After(t.before[i])
-		}
-		later = append(later, table)
-	}
-	t.before = all
-	return later
 }
 
 func printTables(out render.Printer, all []*runtime.Table) error {

@@ -184,6 +184,7 @@ func prepare(o *Options, stderr io.Writer) (*target.Bound, *compiler.Unit, error
 		return nil, nil, err
 	}
 	o.Programs.Keys = o.Tables.Keys
+	o.Programs.ClearTables = o.Tables.Clear && target.FirstIterator(traces) == nil // each pass over iterators has its own anyway
 	o.Programs.CountCalls = o.Specs.Follow == nil && (o.Summary || o.Format == "json" || o.File.Name != "")
 	describeFollowing(o, bound.Plan, stderr)
 	unit, err := bound.Compile(&o.Programs, bound.Kernel)

@@ -55,6 +55,8 @@ type Programs struct {
 	Keys       int           // that a table has room for, or 0 for the default
 	Rate       uint32        // events of each kind that are shown in a second, or 0 for any number
 	CountCalls bool          // count calls that no event shows, too
+
+	ClearTables bool // each interval has tables of its own
 }
 
 // options returns the compiler's options.
@@ -62,6 +64,7 @@ func (p *Programs) options(target *compiler.Target) (compiler.Options, error) {
 	opts := compiler.Options{
 		PID: p.PID, TID: p.TID, Cgroup: p.Cgroup != "" || p.Container != "",
 		RingBytes: p.Ring, MaxBytes: p.MaxBytes, CountCalls: p.CountCalls, Keys: p.Keys, Rate: p.Rate,
+		ClearTables: p.ClearTables,
 	}
 	if !p.Tree {
 		return opts, nil
