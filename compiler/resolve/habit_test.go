@@ -95,3 +95,57 @@ func TestHabitPlaces(t *testing.T) {
 		require.Equal(t, hint, refused.Hint, text)
 	}
 }
+
+// TestParserHabitPlaces checks that what the parser suggests for a word of another
+// tracer is accepted at the place of this word, unless only the kernel's types refuse it.
+func TestParserHabitPlaces(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline, threads()...)
+	cures := regexp.MustCompile(`(?:is '|did you mean '|or is |argument is |^write |; )(\$\w+|return|avg)\b`)
+	refusedByTypes := regexp.MustCompile(`^nothing returns void|^\w+ has no \$arg\d|which is not a number|is a string, and`)
+	followed := 0
+	for _, place := range []string{
+		"read(%s)", "read(%s) if count", "nothing(%s)", "*e*(%s)", "read(after(%s))", "tp:tick(%s)", "iter:buf(%s)", "iter:task(%s)", "@ %s",
+		"read if %s == 1", "read if count && %s == 1", "tp:tick if %s == 1", "iter:buf if %s == 1", "read(count == %s)",
+		"read(%s) => send(dev) on $tid", "read => send(%s) on $tid", "tp:tick(%s) => read on $tid", "read => tp:tick(%s) on $tid",
+		"read() => open() on (u32)%s == (u32)$arg1", "read() => open() on (u32)count == (u32)%s", "tp:tick => open on (u32)%s == (u32)$pid", "read if $pid => open on (u32)%s",
+	} {
+		for _, word := range []string{
+			"$ret", "$rax", "$rdi", "$nsecs", "$time", "$com", "$tip", "$kstac", "$retvla", "$durations", "$foo", "$", "$arg", "$arg0",
+			"kstack()", "kstack(5)", "bt()", "ustack(3)", "usym(count)", `reg("di")`, "time()", "mean(1)", "mean(count)",
+		} {
+			follow := func(cure string) (text string, err error) {
+				text = fmt.Sprintf(place, cure)
+				if values, ok := strings.CutPrefix(text, "@ "); ok {
+					trace, err := spec.ParseValues(values)
+					if err == nil {
+						_, err = One(trace, target)
+					}
+					return values, err
+				}
+				return text, bindText(text, target)
+			}
+			text, err := follow(word)
+			var refused *spec.Error
+			require.ErrorAs(t, err, &refused, text)
+			list, listed := strings.CutPrefix(refused.Hint, "there are $")
+			found := cures.FindAllStringSubmatch(refused.Hint, -1)
+			if listed {
+				found = nil
+				for _, name := range strings.Fields(strings.ReplaceAll("$"+list, "...", "")) {
+					found = append(found, []string{"", name})
+				}
+			}
+			for _, m := range found {
+				cure := m[1]
+				if cure == "avg" {
+					cure = "avg($arg3)"
+				}
+				followed++
+				if cured, err := follow(cure); err != nil && !refusedByTypes.MatchString(err.Error()) {
+					t.Errorf("%s: %s\n%s: %v", text, refused.Hint, cured, err)
+				}
+			}
+		}
+	}
+	require.Greater(t, followed, 1000)
+}

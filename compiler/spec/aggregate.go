@@ -71,6 +71,7 @@ func (p *parser) atAggregate() bool {
 // aggregate parses an aggregate, which is a whole item.
 func (p *parser) aggregate() (_ *Item, err error) {
 	a := &Aggregate{At: p.tok.at}
+	p.number = true
 	if a.Name, err = p.ident(); err != nil {
 		return nil, err
 	}

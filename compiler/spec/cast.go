@@ -40,7 +40,7 @@ func (p *parser) atCast() bool {
 		return ahead.tok.is(")")
 	}
 	ahead.advance()
-	return p.castable(ahead.tok) && (p.values || !ahead.timesNumber())
+	return p.castable(ahead.tok) && (p.of.Values || !ahead.timesNumber())
 }
 
 // timesNumber reports whether tok is a star with a number after it: it multiplies, as a
@@ -58,7 +58,7 @@ func (a lookahead) timesNumber() bool {
 // castable reports whether what is cast can begin with t. Where there is no call, it may
 // be a number: an address.
 func (p *parser) castable(t token) bool {
-	return t.beginsValue() || p.values && t.numeric()
+	return t.beginsValue() || p.of.Values && t.numeric()
 }
 
 // arrayType reports whether [N] is the end of a type in parentheses. Without a value
@@ -124,7 +124,7 @@ func (p *parser) cast() (Expr, error) {
 	}
 	var x Expr
 	switch {
-	case p.values && p.tok.numeric(): // an address
+	case p.of.Values && p.tok.numeric(): // an address
 		x, err = p.operand()
 	case !p.tok.beginsValue():
 		return nil, p.nothingToCast(at)

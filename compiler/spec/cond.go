@@ -16,8 +16,8 @@ func ParseCondition(text string) (*Trace, error) {
 	if len(text) > longest {
 		return nil, Errorf(text[:longest], Span{longest, longest}, "the condition has %d bytes, the limit is %d", len(text), longest)
 	}
-	p := &parser{lexer: lexer{text: text}}
 	t := &Trace{Text: text}
+	p := &parser{lexer: lexer{text: text}, of: t}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}

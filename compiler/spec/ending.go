@@ -5,7 +5,7 @@ package spec
 func (p *parser) span(t *Trace) error {
 	arrow, compared := p.tok.at, p.cond && p.last != nil && p.last.Pred == nil
 	p.cond, p.last = false, nil
-	t.Ending = &Trace{Text: t.Text}
+	t.Ending, p.ending = &Trace{Text: t.Text}, true
 	ahead := lookahead{lexer: p.lexer}
 	switch ahead.advance(); {
 	case ahead.tok.kind == end:
@@ -35,6 +35,7 @@ func (p *parser) span(t *Trace) error {
 
 // keys parses 'on' and the key of both points, or the key of each.
 func (p *parser) keys(t *Trace) (err error) {
+	p.of, p.ending, p.cond, p.number = t, false, false, true
 	if err := p.advance(); err != nil {
 		return err
 	}
@@ -46,6 +47,7 @@ func (p *parser) keys(t *Trace) (err error) {
 		if err := p.advance(); err != nil {
 			return err
 		}
+		p.of = t.Ending
 		if t.Ending.Key, err = p.key(); err != nil {
 			return err
 		}

@@ -118,7 +118,7 @@ errno: strerror PTR_ERR
 
 // functionHint returns a hint for a function of bpftrace or SystemTap that is written
 // around a value, or "" for other names.
-func functionHint(function string) string {
+func (p *parser) functionHint(function string) string {
 	format := formatHabits.Meaning(function)
 	if slices.Contains(Formats, function) {
 		format = function
@@ -134,7 +134,7 @@ func functionHint(function string) string {
 		return "strings are compared by == and ~: name == \"eth0\", name ~ \"eth*\""
 	case function == "sizeof" || function == "offsetof":
 		return "ksnoop info TYPE shows sizes and offsets"
-	case stackHabit(function) != "":
+	case p.has(strings.TrimPrefix(stackHabit(function), "$")):
 		return "write " + stackHabit(function)
 	case function == "container_of":
 		return noContainerOf
@@ -142,15 +142,15 @@ func functionHint(function string) string {
 		return "a variable is named after @: @jiffies"
 	case function == "buf":
 		return "bytes are the elements of a cast: ((u8 *)p)[0..15]"
-	case function == "usym":
+	case function == "usym" && p.has("ustack"):
 		return "write $ustack"
 	case function == "IS_ERR":
 		return "write name is-err"
 	case function == "time":
-		return builtinHabit(function)
-	case function == "reg":
+		return p.builtinHabit(function)
+	case function == "reg" && p.has("arg"):
 		return "arguments have names, or are $arg1, $arg2 ..."
-	case aggregations.Meaning(function) != "":
+	case aggregations.Meaning(function) != "" && p.listing():
 		return "did you mean '" + aggregations.Meaning(function) + "'?"
 	}
 	return ""
@@ -183,19 +183,64 @@ $arg6: r9 x5
 `
 
 // builtinHabit returns a hint for a word after $ in other tools, or "".
-func builtinHabit(word string) string {
+func (p *parser) builtinHabit(word string) string {
 	register := registerHabits.Meaning(word)
+	called := !p.of.Values && !p.of.Iterator
 	switch {
 	case word == "ret" || word == "return" || word == "rv" || word == "result":
-		return "the return value is 'return'"
+		return p.given("retval", "the return value is 'return'")
 	case register == "return":
-		return "a function returns its value in this register: it is 'return'"
+		return p.given("retval", "a function returns its value in this register: it is 'return'")
 	case register != "":
-		return "the argument in this register has a name, or is " + register
-	case word == "nsecs" || word == "elapsed" || word == "time" || word == "timestamp":
+		return p.given("arg", "the argument in this register has a name, or is "+register)
+	case !called || word != "nsecs" && word != "elapsed" && word != "time" && word != "timestamp":
+		return ""
+	case p.has("duration"):
 		return "each event has its time; $duration is how long a call took"
 	}
-	return ""
+	return "each event has its time"
+}
+
+// given returns a hint about a builtin, or "" if it cannot be at the current place.
+func (p *parser) given(builtin, hint string) string {
+	if !p.has(builtin) {
+		return ""
+	}
+	return hint
+}
+
+// has reports whether a builtin can be at the current place, as far as this is known
+// without the kernel. That of 'return' is retval.
+func (p *parser) has(builtin string) bool {
+	t := p.of
+	if builtin == "" || t.Values && !WithoutCall(builtin) || (t.Iterator || p.over) && builtin != "arg" {
+		return false
+	}
+	switch builtin {
+	case "retval":
+		return !t.Tracepoint
+	case "duration":
+		return p.ending || !t.Tracepoint && !strings.Contains(p.text, "=>")
+	case "kstack", "ustack", "container":
+		return !p.number && !p.cond
+	case "comm":
+		return !p.number
+	}
+	return true
+}
+
+// listing reports whether an item of a list is being parsed, which can be an aggregate.
+func (p *parser) listing() bool { return !p.of.Values && !p.number && !p.cond }
+
+// builtins returns the builtins that can be at the current place, as far as this is
+// known without the kernel.
+func (p *parser) builtins() (names []string) {
+	for _, name := range Builtins {
+		if p.has(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // aggregations has other names of aggregates.

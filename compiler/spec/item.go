@@ -43,6 +43,7 @@ func (p *parser) listed() (*Item, error) {
 
 // item parses a value, which may have a format and a predicate.
 func (p *parser) item() (*Item, error) {
+	p.number = false
 	value, err := p.leading(shifting)
 	if err != nil {
 		return nil, err
@@ -134,6 +135,7 @@ func (p *parser) predicate() (*Predicate, error) {
 		return nil, p.badOp()
 	}
 	pred := &Predicate{Op: Op(op), OpAt: p.tok.at}
+	p.number = true
 	err := p.advance()
 	switch {
 	case err != nil:

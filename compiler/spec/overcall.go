@@ -46,7 +46,9 @@ func (p *parser) readOver() (Expr, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
+	p.over = true
 	x, err := p.inner()
+	p.over = false
 	if err != nil {
 		return nil, err
 	}

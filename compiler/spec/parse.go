@@ -35,15 +35,19 @@ func parse(p *parser) (t *Trace, end int, err error) {
 // returns with tok after the last.
 type parser struct {
 	lexer
-	tok    token
-	prev   token // the one before tok
-	depth  int   // number of open parentheses, casts, * and !
-	last   *Item // the latest item
-	cond   bool  // after 'if'
-	open   int   // number of open parentheses around conditions
-	part   bool  // other text may follow the spec
-	values bool  // there is no function and no call, see ParseValues
-	bare   bool  // the items are not in parentheses
+	tok   token
+	prev  token // the one before tok
+	depth int   // number of open parentheses, casts, * and !
+	last  *Item // the latest item
+	cond  bool  // after 'if'
+	open  int   // number of open parentheses around conditions
+	part  bool  // other text may follow the spec
+	bare  bool  // the items are not in parentheses
+
+	of     *Trace // what the items belong to: a point, or values without one
+	ending bool   // of is the second point of a span
+	over   bool   // inside of after or diff
+	number bool   // only a number can be here: in a comparison, an aggregate or a key
 
 	operators int  // between values, so far
 	grouped   bool // the latest predicate is one in parentheses
@@ -87,6 +91,7 @@ func (p *parser) trace(t *Trace) error {
 // point parses a target, then optionally a list and a condition. It returns the
 // function that refuses what may not follow.
 func (p *parser) point(t *Trace) (refuse func() error, err error) {
+	p.of = t
 	if err := p.target(t); err != nil {
 		return nil, err
 	}

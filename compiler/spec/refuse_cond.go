@@ -178,7 +178,7 @@ func (p *parser) badAfterTerm(want, join string) error {
 	case ofNumber && units[t.text] != 0:
 		return p.expected(want).WithHint("there is no blank before a unit: %s%s", item.Pred.Const, t.text)
 	case tested && t.is("(") && item.Pred.Const.Kind == Name:
-		return p.expected(want).WithHint("%s", cmp.Or(functionHint(item.Pred.Const.Str), "there are no functions"))
+		return p.expected(want).WithHint("%s", cmp.Or(p.functionHint(item.Pred.Const.Str), "there are no functions"))
 	case tested && item.Pred.Const.Neg && (t.is("->") || t.is(".") || t.is("[")):
 		return p.expected(want).WithHint(noSign)
 	case item != nil && !tested && (t.kind == number || t.kind == quoted):
@@ -198,7 +198,7 @@ func (p *parser) badAfterTerm(want, join string) error {
 	case tested && t.arithmetic() != 0:
 		return p.secondOp(join)
 	case t.is("(") && item != nil && !tested:
-		if hint := functionHint(item.Value.String()); hint != "" {
+		if hint := p.functionHint(item.Value.String()); hint != "" {
 			return p.expected(want).WithHint("%s", hint)
 		}
 		return p.unexpected(want)

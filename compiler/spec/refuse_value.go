@@ -75,7 +75,7 @@ func (p *parser) operatorFirst() error {
 // constantFirst returns the error for a constant where a value is expected.
 func (p *parser) constantFirst() error {
 	err := p.expected("a value")
-	if p.values {
+	if p.of.Values {
 		return err.WithHint("an address with a cast is one: *(struct file *)0xffff888012345600")
 	}
 	if last := p.last; p.cond && last != nil && last.Pred != nil && (p.prev.is("&&") || p.prev.is("||")) {
@@ -148,7 +148,8 @@ func (p *parser) badBuiltin(start int) error {
 	at := Span{start, t.at.End}
 	switch {
 	case t.kind != name && t.kind != number:
-		return p.errorf(t.at, "a name is missing after '$'").WithHint("%s", builtins())
+		return p.errorf(t.at, "a name is missing after '$'").WithHint("%s", p.listBuiltins())
+	case !p.has("arg"): // what follows is about arguments
 	case t.text == "arg":
 		return p.errorf(at, "$arg without a number").WithHint("the first argument is $arg1")
 	case t.text == "arg0":
@@ -157,22 +158,22 @@ func (p *parser) badBuiltin(start int) error {
 		return p.errorf(at, "$%s is out of range", t.text).WithHint("arguments are $arg1 to $arg%d", mostArgs)
 	}
 	err := p.errorf(at, "'$%s' is not known", t.text)
-	if hint := builtinHabit(t.text); hint != "" {
+	if hint := p.builtinHabit(t.text); hint != "" {
 		return err.WithHint("%s", hint)
 	}
-	if near, ok := Nearest(t.text, slices.Values(Builtins)); ok {
+	if near, ok := Nearest(t.text, slices.Values(p.builtins())); ok {
 		if near == "arg" {
 			near = "arg1"
 		}
 		return err.WithMeant("$%s", near)
 	}
-	return err.WithHint("%s", builtins())
+	return err.WithHint("%s", p.listBuiltins())
 }
 
-// builtins returns the list of builtins for a hint.
-func builtins() string {
-	list := "$" + strings.Join(Builtins, " $")
-	return "there are " + strings.Replace(list, "$arg ", "$arg1 $arg2 ... ", 1)
+// listBuiltins returns the builtins that can be at the current place, for a hint.
+func (p *parser) listBuiltins() string {
+	list := "$" + strings.Join(p.builtins(), " $") + " "
+	return "there are " + strings.TrimSpace(strings.Replace(list, "$arg ", "$arg1 $arg2 ... ", 1))
 }
 
 // badGlobal returns the error for an unexpected token after an @.

@@ -12,7 +12,7 @@ func ParseValues(text string) (*Trace, error) {
 	if len(text) > longest {
 		return nil, Errorf(text[:longest], Span{longest, longest}, "the values have %d bytes, the limit is %d", len(text), longest)
 	}
-	p := &parser{lexer: lexer{text: text}, values: true, bare: true}
+	p := &parser{lexer: lexer{text: text}, bare: true}
 	return p.bareItems(&Trace{Text: text, Values: true}, p.ofNoCall)
 }
 
@@ -28,6 +28,7 @@ func ParseItems(text string) (*Trace, error) {
 
 // bareItems adds the items of a list without parentheses, each of which one parses, to t.
 func (p *parser) bareItems(t *Trace, one func() (*Item, error)) (*Trace, error) {
+	p.of = t
 	for {
 		if err := p.advance(); err != nil {
 			return nil, err
@@ -127,7 +128,7 @@ func (p *parser) badAfterValue() error {
 	case t.is(")"):
 		return p.errorf(t.at, "')' without '('")
 	case t.is("("):
-		return p.unexpected("',' or the end").WithHint("%s", cmp.Or(functionHint(p.prev.text), "ksnoop trace shows calls"))
+		return p.unexpected("',' or the end").WithHint("%s", cmp.Or(p.functionHint(p.prev.text), "ksnoop trace shows calls"))
 	case t.otherArithmetic():
 		return p.noArithmetic("','")
 	}

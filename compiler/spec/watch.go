@@ -7,7 +7,7 @@ func ParseWatch(text string) (*Trace, error) {
 	if len(text) > longest {
 		return nil, Errorf(text[:longest], Span{longest, longest}, "the text has %d bytes, the limit is %d", len(text), longest)
 	}
-	p := &parser{lexer: lexer{text: text}, values: true}
+	p := &parser{lexer: lexer{text: text}, of: &Trace{Text: text, Values: true, Watch: true}}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func ParseWatch(text string) (*Trace, error) {
 
 // watchMemory parses memory that can be read without a call, and a condition.
 func (p *parser) watchMemory() (t *Trace, err error) {
-	t = &Trace{Text: p.text, Values: true, Watch: true}
+	t = p.of
 	if p.tok.kind == end {
 		return nil, p.errorf(p.tok.at, "there is nothing to watch").WithHint("%s", watchExamples)
 	}
