@@ -36,6 +36,8 @@ func (c *specWord) line(head int) {
 		}
 		return
 	}
+	where, returns := strings.CutSuffix(where, "%return")
+	where, offset, _ := strings.Cut(where, "+")
 	if c.word[0] == 't' {
 		where = "tp:" + where
 	}
@@ -44,12 +46,23 @@ func (c *specWord) line(head int) {
 		c.fields(fn, c.word[:len(args)], findPosition(c.masked, head))
 		return
 	}
-	c.lineArgument(fn)
+	c.lineArgument(fn, lineWords{
+		arguments: strings.Trim(strings.TrimPrefix(offset, "0x"), "0") == "",
+		result:    (returns || c.word[0] == 'r' || c.word[0] == 'f') && (fn == nil || fn.result != 0),
+		stack:     c.word[0] != 't',
+	})
+}
+
+// lineWords says which values the place of a line has.
+type lineWords struct {
+	arguments bool // none are known after a function's beginning
+	result    bool // $retval makes an f line one at the return
+	stack     bool
 }
 
 // lineArgument completes an argument of a line, or its type. If fn is nil, the place
 // is not known.
-func (c *specWord) lineArgument(fn *call) {
+func (c *specWord) lineArgument(fn *call, has lineWords) {
 	p := findPosition(c.masked, strings.LastIndexAny(c.masked, " =")+1)
 	p.next = []string{" ", ":"}
 	if p.inList {
@@ -64,18 +77,27 @@ func (c *specWord) lineArgument(fn *call) {
 	case p.kind == placeGlobal:
 		c.complete(&call{types: c.source.kernel()}, p)
 	case p.kind != placeMember:
-		c.lineValues(fn, p)
+		c.lineValues(fn, has, p)
 	case fn != nil && !strings.ContainsAny(p.operand, "@()["): // which have no types in lines
 		c.complete(fn, p)
 	}
 }
 
 // lineValues adds the variables and the arguments that a line can name.
-func (c *specWord) lineValues(fn *call, p position) {
-	for _, name := range []string{"$comm", "$retval", "$stack"} {
-		c.add(name, "", p.next...)
+func (c *specWord) lineValues(fn *call, has lineWords, p position) {
+	if !p.inList { // as a string, it is no address
+		c.add("$comm", "", p.next...)
 	}
-	if fn == nil {
+	if has.result {
+		c.add("$retval", "", p.next...)
+	}
+	if has.stack {
+		c.add("$stack", "", p.next...)
+	}
+	switch {
+	case !has.arguments:
+		return
+	case fn == nil:
 		for i := range 6 {
 			c.add(fmt.Sprintf("$arg%d", i+1), "", p.next...)
 		}
