@@ -213,7 +213,7 @@ func Symbols(traces []*spec.Trace) kallsyms.Wanted {
 			})
 		}
 	}
-	prefixes := slices.Collect(maps.Keys(names))
+	prefixes := slices.Sorted(maps.Keys(names)) // the program that finds the symbols is always the same
 	for _, g := range globs {
 		prefixes = append(prefixes, spec.GlobPrefix(g))
 	}

@@ -134,6 +134,15 @@ func TestFewNeedsOnce(t *testing.T) {
 	}, got)
 }
 
+// TestSymbols verifies that the prefixes of the symbols that specs need have an order, as
+// they become a program.
+func TestSymbols(t *testing.T) {
+	want := Symbols(compilertest.ParseAll(t, "vfs_read(@jiffies, @tainted)", "tp:tick => ksys_*e on $tid", "p:x vfs_write"))
+	require.Equal(t, []string{
+		"__bpf_trace_tick", "__per_cpu_end", "__per_cpu_offset", "__per_cpu_start", "jiffies", "tainted", "vfs_read", "vfs_read_impl", "vfs_write", "vfs_write_impl", "ksys_",
+	}, want.Prefixes)
+}
+
 // TestNoSymbols verifies that what needs addresses is refused with the cure where there
 // are only types.
 func TestNoSymbols(t *testing.T) {
