@@ -11,8 +11,9 @@ import (
 // Types is an index of BTF of which only a few types are used. Names are compared
 // in place, and a type is decoded when it is asked for.
 type Types struct {
-	wire *wire
-	base *Types // the types of the kernel, or nil if these are not a module's
+	wire                   *wire
+	base                   *Types // the types of the kernel, or nil if these are not a module's
+	baseTypes, baseStrings uint32 // the number of types in base, without void, and of bytes in its strings
 	// Decoded is the number of types whose fields were read.
 	Decoded int
 }
@@ -35,38 +36,32 @@ func Index(raw []byte, base *Types) (*Types, error) {
 	if _, err := w.index(nil, nil); err != nil {
 		return nil, err
 	}
-	return &Types{wire: w, base: base}, nil
-}
-
-// baseTypes returns the number of types in the base, without void, and baseStrings
-// the number of bytes of its strings.
-func (t *Types) baseTypes() uint32 {
-	if t.base == nil {
-		return 0
+	t := &Types{wire: w, base: base}
+	if base != nil {
+		t.baseTypes = base.baseTypes + uint32(len(base.wire.offsets)) - 1
+		t.baseStrings = base.baseStrings + uint32(len(base.wire.strings))
 	}
-	return t.base.baseTypes() + uint32(len(t.base.wire.offsets)) - 1
-}
-
-func (t *Types) baseStrings() uint32 {
-	if t.base == nil {
-		return 0
-	}
-	return t.base.baseStrings() + uint32(len(t.base.wire.strings))
+	return t, nil
 }
 
 // text returns the name at an offset, or nil if the offset is out of range.
 func (t *Types) text(at uint32) []byte {
-	first := t.baseStrings()
-	if at < first {
-		return t.base.text(at)
+	in := t.of(at)
+	return in.wire.text(at - in.baseStrings)
+}
+
+// of returns the types, these or those of a base, whose strings an offset is in.
+func (t *Types) of(at uint32) *Types {
+	for at < t.baseStrings {
+		t = t.base
 	}
-	return t.wire.text(at - first)
+	return t
 }
 
 // at returns the bytes of a type from its header on and the BTF that it is in, or
 // nil if there is no such type.
 func (t *Types) at(id btf.TypeID) (raw []byte, in *Types) {
-	before := btf.TypeID(t.baseTypes())
+	before := btf.TypeID(t.baseTypes)
 	if id <= before && t.base != nil {
 		return t.base.at(id)
 	}
@@ -148,10 +143,9 @@ func (t *Types) all(kinds ...Kind) iter.Seq2[btf.TypeID, []byte] {
 		want |= 1 << k
 	}
 	return func(yield func(btf.TypeID, []byte) bool) {
-		before := t.baseTypes()
 		for i, at := range t.wire.offsets[1:] {
 			raw := t.wire.types[at:]
-			if want>>kindOf(raw)&1 != 0 && !yield(btf.TypeID(before+uint32(i)+1), raw) {
+			if want>>kindOf(raw)&1 != 0 && !yield(btf.TypeID(t.baseTypes+uint32(i)+1), raw) {
 				return
 			}
 		}
@@ -161,11 +155,8 @@ func (t *Types) all(kinds ...Kind) iter.Seq2[btf.TypeID, []byte] {
 // beginning returns the name at an offset, and whether there is a name and it has
 // this prefix.
 func (t *Types) beginning(at uint32, prefix string) ([]byte, bool) {
-	in := t
-	for at < in.baseStrings() {
-		in = in.base
-	}
-	if at -= in.baseStrings(); at >= uint32(len(in.wire.strings)) {
+	in := t.of(at)
+	if at -= in.baseStrings; at >= uint32(len(in.wire.strings)) {
 		return nil, false
 	}
 	text := in.wire.strings[at:]
@@ -194,12 +185,8 @@ func (t *Types) Find(name string, kinds ...Kind) btf.TypeID {
 // file, without those of the base.
 func (t *Types) WithEnumerator(name string) (enums []btf.TypeID) {
 	for id, raw := range t.all(Enum, Enum64) {
-		l, n := shape(raw)
-		for i := range n {
-			if string(t.text(word(raw, l.element(i)))) == name {
-				enums = append(enums, id)
-				break
-			}
+		if anyElement(raw, func(e []byte) bool { return string(t.text(word(e, 0))) == name }) {
+			enums = append(enums, id)
 		}
 	}
 	return enums
@@ -224,9 +211,8 @@ func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) 
 	if raw == nil || kindOf(raw) != FuncProto {
 		return false
 	}
-	l, n := shape(raw)
-	for i := range n {
-		param := btf.TypeID(word(raw, l.element(i)+4))
+	return anyElement(raw, func(e []byte) bool {
+		param := btf.TypeID(word(e, 4))
 		does, seen := known[param]
 		if !seen {
 			pointer := t.Underlying(param)
@@ -234,11 +220,8 @@ func (t *Types) takes(proto btf.TypeID, name string, known map[btf.TypeID]bool) 
 			does = t.Kind(pointer) == Pointer && t.Kind(structure) == Struct && t.Name(structure) == name
 			known[param] = does
 		}
-		if does {
-			return true
-		}
-	}
-	return false
+		return does
+	})
 }
 
 // Fields returns the parameters of a prototype, the members of a structure or the
@@ -288,35 +271,25 @@ func (t *Types) Members(id btf.TypeID) (members []Field) {
 	return members
 }
 
+// words has what precedes the name of a type in C, or stands for it.
+var words = [Enum64 + 1]string{
+	0: "void", Struct: "struct", Forward: "struct", Union: "union", Enum: "enum", Enum64: "enum", FuncProto: "function",
+}
+
 // CName returns the C name of a type, shortened for people to read.
 func (t *Types) CName(id btf.TypeID) string {
 	stars, after := "", ""
 	for range maxNested {
-		name := t.Name(id)
-		switch t.Kind(id) {
-		case 0:
-			return strings.TrimSpace("void "+stars) + after
+		switch k := t.Kind(id); k {
 		case Pointer:
 			stars = "*" + stars
-			id = t.Target(id)
-			continue
 		case Array:
 			after = "[]"
-			id = t.Target(id)
-			continue
 		case Volatile, Const, Restrict, TypeTag:
-			id = t.Target(id)
-			continue
-		case Struct, Forward:
-			name = strings.TrimSpace("struct " + name)
-		case Union:
-			name = strings.TrimSpace("union " + name)
-		case Enum, Enum64:
-			name = strings.TrimSpace("enum " + name)
-		case FuncProto:
-			name = "function"
+		default:
+			return strings.Join(strings.Fields(words[k]+" "+t.Name(id)+" "+stars), " ") + after
 		}
-		return strings.TrimSpace(name+" "+stars) + after
+		id = t.Target(id)
 	}
 	return ""
 }

@@ -189,12 +189,16 @@ func (w *wire) index(names, enumerators offsetSet) (roots []uint32, err error) {
 // hasEnumerator reports whether the type that begins at t is an enum with one of the
 // enumerators. The type must be whole.
 func hasEnumerator(t []byte, enumerators offsetSet) bool {
-	if k := kindOf(t); k != Enum && k != Enum64 {
-		return false
-	}
+	k := kindOf(t)
+	return (k == Enum || k == Enum64) && anyElement(t, func(e []byte) bool { return enumerators.has(word(e, 0)) })
+}
+
+// anyElement reports whether is holds for an element of the type that begins at t. The
+// type must be whole.
+func anyElement(t []byte, is func(element []byte) bool) bool {
 	l, n := shape(t)
 	for i := range n {
-		if enumerators.has(word(t, l.element(i))) {
+		if is(t[l.element(i):]) {
 			return true
 		}
 	}
