@@ -11,6 +11,7 @@ import (
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
@@ -20,9 +21,10 @@ type environment struct {
 	own         run.Inherited
 	args        []string // as typed
 	line        *getopt.Line
-	operands    []string // without the name of a command
-	texts       []string // the specs among operands, once a command has read them
-	named       bool     // whether a command was named
+	operands    []string     // without the name of a command
+	texts       []string     // the specs among operands, once a command has read them
+	parse       target.Parse // parses one of texts
+	named       bool         // whether a command was named
 	help        bool
 	version     bool
 	errorFormat string // one of errorFormats

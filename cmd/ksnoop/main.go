@@ -66,7 +66,7 @@ func (e *environment) fail(err error) int {
 
 func (e *environment) execute(args []string) error {
 	err := runApp(args, e)
-	return target.LostQuotes(err, e.texts, e.Out)
+	return target.LostQuotes(err, e.texts, e.parse, e.Out)
 }
 
 func buildVersion() string {

@@ -6,6 +6,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/values"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -39,7 +40,7 @@ func printCommand(e *environment) *cli.Command {
 			if o.Exprs = allWords(c); len(o.Exprs) == 0 {
 				return noOperand("print")
 			}
-			e.texts = o.Exprs
+			e.texts, e.parse = o.Exprs, spec.ParseValues
 			return nil
 		},
 		Action: func(*cli.Context) error { return values.Print(o, &e.Streams) },

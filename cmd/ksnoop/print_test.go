@@ -67,15 +67,17 @@ func testOneThread(t *testing.T) {
 // TestPrintRefuses verifies what the command line says of mistakes.
 func TestPrintRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		"print":                "ksnoop: print needs a value, as in ksnoop print '$task->comm' (ksnoop help print explains more)\n",
-		"print|return":         "ksnoop: 'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls\n",
-		"print|--cpu||$cpu":    "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
-		"print|--cpu=|$cpu":    "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
-		"follow|--show||f(a)":  "ksnoop: --show has no value: ksnoop follow --help explains it\n",
-		"follow|--show= |f(a)": "ksnoop: --show has no value: ksnoop follow --help explains it\n",
-		"print|-n|2|$pid":      "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
-		"print|-o|xml|$pid":    "ksnoop: --output is \"xml\": it must be text, compact or json\n",
-		"print|--every|x|$p":   "ksnoop: --every is \"x\": it must be a time from 1ns to 2562047h, such as 500ms, 2m or 10 (seconds)\n",
+		"print":                   "ksnoop: print needs a value, as in ksnoop print '$task->comm' (ksnoop help print explains more)\n",
+		"print|return":            "ksnoop: 'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls\n",
+		"print|$comm|(int)":       "ksnoop: a value is missing after the cast '(int)'\n  (int)\n       ^\n",
+		"print|(struct|file|*)@f": "ksnoop: the shell has split '(struct file *)@f' at its blanks: put each spec in single quotes, as in ksnoop 'vfs_read(count > 100, return)'\n",
+		"print|--cpu||$cpu":       "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
+		"print|--cpu=|$cpu":       "ksnoop: --cpu has no value: ksnoop print --help explains it\n",
+		"follow|--show||f(a)":     "ksnoop: --show has no value: ksnoop follow --help explains it\n",
+		"follow|--show= |f(a)":    "ksnoop: --show has no value: ksnoop follow --help explains it\n",
+		"print|-n|2|$pid":         "ksnoop: --events and --for limit how often values are read: give the time between, as in --every 1s\n",
+		"print|-o|xml|$pid":       "ksnoop: --output is \"xml\": it must be text, compact or json\n",
+		"print|--every|x|$p":      "ksnoop: --every is \"x\": it must be a time from 1ns to 2562047h, such as 500ms, 2m or 10 (seconds)\n",
 	} {
 		status, stdout, stderr := onLine(line)
 		require.Equal(t, 2, status, line)

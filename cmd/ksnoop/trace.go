@@ -6,6 +6,8 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -58,7 +60,10 @@ func (e *environment) specs(s *target.Specs) cli.BeforeFunc {
 // input.
 func (e *environment) readSpecs(c *cli.Context, s *target.Specs, operands []string) error {
 	s.Texts, s.In, s.Commands = operands, e.In, commandNames(c.App)
-	e.texts = operands
+	e.texts, e.parse = operands, kprobe.ParseAny
+	if s.Watch {
+		e.parse = spec.ParseWatch
+	}
 	if len(operands)+len(s.Files) == 0 {
 		return noOperand(c.Command.Name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
 // misused returns what is wrong with the options of a command.
@@ -50,7 +51,7 @@ func (e *environment) checkOption(app *cli.App, c *cli.Command, o getopt.Given) 
 // piece of a spec, or the command may be another one.
 func (e *environment) noOption(app *cli.App, c *cli.Command, spelled string) error {
 	option, _, _ := strings.Cut(spelled, "=")
-	if split := target.SplitSpec(e.args); split != nil {
+	if split := target.SplitSpec(e.args, kprobe.ParseAny); split != nil {
 		return split // such as -EINTR)
 	}
 	if len(e.operands) > 0 && !e.named && lineHabits.Meaning("trace-"+strings.TrimLeft(option, "-")) == "" {

@@ -19,14 +19,17 @@ import (
 // quotes is how a spec is kept whole in a shell.
 const quotes = "put each spec in single quotes, as in ksnoop 'vfs_read(count > 100, return)'"
 
+// Parse parses one of the specs of a command line.
+type Parse func(text string) (*spec.Trace, error)
+
 // LostQuotes returns the error of a command line with specs, or what it means if a shell
 // has cut them because they had no quotes. Where it has split them at their blanks, the
 // error is that. Where it may have taken a ">" for a redirection, err gets a hint.
-func LostQuotes(err error, specs []string, stdout io.Writer) error {
+func LostQuotes(err error, specs []string, parse Parse, stdout io.Writer) error {
 	if !exit.IsUsage(err) {
 		return err
 	}
-	if split := SplitSpec(specs); split != nil {
+	if split := SplitSpec(specs, parse); split != nil {
 		return split
 	}
 	if file := redirectedTo(stdout); file != "" {
@@ -37,8 +40,8 @@ func LostQuotes(err error, specs []string, stdout io.Writer) error {
 
 // SplitSpec returns an error if a shell seems to have split one of these specs at its
 // blanks, or nil.
-func SplitSpec(specs []string) error {
-	if parts := splitSpec(specs); len(parts) > 1 {
+func SplitSpec(specs []string, parse Parse) error {
+	if parts := splitSpec(specs, parse); parts != nil {
 		return exit.Usagef("the shell has split '%s' at its blanks: %s", strings.Join(parts, " "), quotes)
 	}
 	return nil
@@ -66,20 +69,22 @@ func isCut(in *spec.Error, specs []string, file string) bool {
 	return isOpen(in.Text) || strings.HasSuffix(in.Text, "-") || at > 0 && looksCompared(file) && !strings.ContainsAny(in.Text, "()")
 }
 
-// splitSpec returns the adjacent pieces of a split spec: a word with an open
-// parenthesis and the next one, a word before one that begins with a parenthesis, and
-// words around "if".
-func splitSpec(specs []string) []string {
-	for i, s := range specs {
-		switch {
-		case isOpen(s):
-			for end := i + 1; end < len(specs); end++ {
-				if !isOpen(strings.Join(specs[i:end+1], " ")) {
-					return specs[i : end+1]
-				}
+// mostPieces bounds the pieces that are joined to see whether they are a spec.
+const mostPieces = 64
+
+// splitSpec returns the adjacent pieces of a split spec, which are one that parse accepts
+// if a blank joins them: they begin with a word with an open parenthesis, or a word before "if"
+// or before one that begins with a parenthesis.
+func splitSpec(specs []string, parse Parse) []string {
+	for first, s := range specs {
+		last := min(len(specs), first+mostPieces)
+		if first+1 == last || !isOpen(s) && specs[first+1] != "if" && !(strings.HasPrefix(specs[first+1], "(") && isPlace(s)) { // a cast begins so, too
+			continue
+		}
+		for ; last > first+1; last-- {
+			if _, err := parse(strings.Join(specs[first:last], " ")); err == nil {
+				return specs[first:last]
 			}
-		case i > 0 && (s == "if" || strings.HasPrefix(s, "(") && isPlace(specs[i-1])): // a cast begins so, too
-			return specs[i-1:]
 		}
 	}
 	return nil
