@@ -35,7 +35,7 @@ func (p *parser) span(t *Trace) error {
 
 // keys parses 'on' and the key of both points, or the key of each.
 func (p *parser) keys(t *Trace) (err error) {
-	p.of, p.ending, p.cond, p.number = t, false, false, true
+	p.of, p.ending, p.cond, p.number, p.bare = t, false, false, true, true
 	if err := p.advance(); err != nil {
 		return err
 	}

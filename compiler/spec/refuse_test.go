@@ -24,6 +24,14 @@ a span needs 'on' and a key
 a key is missing after 'on'
   f => g on
            ^`},
+	{"f(a) => g(b) on a +", `
+a value is missing after '+'
+  f(a) => g(b) on a +
+                     ^`},
+	{"f => g if b on (", `
+a value is missing after '('
+  f => g if b on (
+                  ^`},
 	{"f => g on a ==", `
 a key is missing after '=='
   f => g on a ==
