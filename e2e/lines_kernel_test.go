@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ksnoop/ksnoop/e2e/feature"
 )
 
 const (
@@ -106,4 +108,58 @@ func appendLine(path, line string) error {
 		err = closed
 	}
 	return err
+}
+
+// differences has lines on which docs/kprobe-events.md says that the kernel and ksnoop
+// differ, perhaps with a filter, and the first version that accepts them. That of lines
+// that none accepts is later than all.
+var differences = []struct {
+	line, filter string
+	since        [2]int
+}{
+	{line: "p:differs vfs_read n=$arg3:u8", filter: "n == 263"},
+	{line: "r:differs vfs_read n=$retval:u32", filter: "n < 0"},
+	{line: "p:differs vfs_read file->f_flags", since: [2]int{6, 12}},
+	{line: "p:differs vfs_read f=file->f_path", since: [2]int{6, 12}},
+	{line: "p:differs vfs_read name=file->f_path.dentry->d_name.name:string[1]", since: [2]int{6, 12}},
+	{line: "p:differs vfs_read f=$arg1->f_flags", since: never},
+	{line: "p:differs vfs_read f=file.f_flags", since: never},
+	{line: `p:differs vfs_read text=\"a b"`, since: never},
+	{line: "p:differs vfs_read x=+" + strings.Repeat("0", 55) + "($arg1)"},
+	{line: "p:differs vfs_read x=+" + strings.Repeat("0", 56) + "($arg1)", since: never},
+	{line: "p:differs vfs_write x=+u0($arg2):u8[2]", since: never},
+	{line: "p:differs vfs_write x=+0($arg2):u8[2]"},
+	{line: "p:differs vfs_write x=+u0($arg2):string[2]"},
+	{line: "p:differs vfs_write x=$arg2:string", since: never},
+	{line: "p:differs vfs_write x=+0($arg4):u8[2]", filter: "x == 0"},
+	{line: "p:differs vfs_read $comm", filter: "arg1 == init", since: never},
+	{line: "p:differs vfs_read $comm", filter: `arg1 ~ "[^a-e]d"`},
+	{line: "p:differs vfs_read", filter: "common_type && common_flags && common_preempt_count", since: never},
+	{line: "p:differs vfs_read", filter: "common_type != 0 && common_flags != 0 && common_preempt_count != 0"},
+	{line: "p:differs nosuchmodule:nosuchfunction"},
+	{line: "p:differs nosuchmodule:nosuchfunction $arg1", since: never},
+	{line: "p:differs vfs_read x=+1099511627776($arg1)"},
+	{line: "t:differs sched_switch $stack", since: [2]int{6, 12}},
+}
+
+var never = [2]int{99, 0}
+
+// testDifferences checks what the kernel accepts.
+func testDifferences(t *testing.T) {
+	for _, d := range differences {
+		if d.line[0] == 't' && !feature.Has("kprobe.multi") {
+			continue // it takes CONFIG_FPROBE
+		}
+		err := appendLine(dynamicLines, d.line)
+		if err == nil {
+			if d.filter != "" {
+				dirs, globbed := filepath.Glob(tracefs + "/events/*/differs")
+				require.NoError(t, globbed)
+				require.Len(t, dirs, 1, d.line)
+				err = appendLine(dirs[0]+"/filter", d.filter)
+			}
+			require.NoError(t, appendLine(dynamicLines, "-:differs"))
+		}
+		require.Equal(t, !kernelBefore(t, d.since[0], d.since[1]), err == nil, "%s if %s: %v", d.line, d.filter, err)
+	}
 }

@@ -76,7 +76,8 @@ var twins = []twin{
 }
 
 // testLines checks that the kernel's own events and ksnoop's have the same
-// values and the same format for the same calls.
+// values and the same format for the same calls, and that the kernel accepts what
+// docs/kprobe-events.md says.
 func testLines(t *testing.T, k *kernel) {
 	takesBTF := !kernelBefore(t, 6, 12)
 	caller := newCaller(t)
@@ -135,6 +136,7 @@ func testLines(t *testing.T, k *kernel) {
 	require.Len(t, got, len(names))
 	compareCallers(t, returnsTo(gotText), returnsTo(wantText))
 	require.Equal(t, events.formats(t, formatted), describeLines(t, formats))
+	testDifferences(t)
 }
 
 // hasVariables reports whether the kernel lists variables among its symbols
