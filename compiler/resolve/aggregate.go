@@ -65,7 +65,7 @@ func (b *builder) aggregate(e *spec.Aggregate) error {
 	}
 	if d, ok := e.X.(*spec.Diff); ok {
 		return b.errorf(d.Span(), "what differs is shown of each call, and cannot be counted").
-			WithHint("write the difference: %s(after(%s) - %s)", e.Name.Name, d.X, d.X)
+			WithHint("write the difference: %s(%s)", e.Name.Name, &spec.Binary{Op: spec.Sub, X: &spec.After{X: d.X}, Y: d.X})
 	}
 	v, err := b.sharedValue(e.X, spec.Ident{})
 	if err == nil {

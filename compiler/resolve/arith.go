@@ -52,7 +52,7 @@ func (b *binder) meantArrow(e *spec.Binary, x *compiler.Value, err error) error 
 	target, points := pointee(x.Type)
 	if refused, is := err.(*spec.Error); is && ok && points && e.Op == spec.Sub {
 		if _, found := compiler.FindMember(target, arg.Name.Name); found {
-			return refused.WithMeant("%s->%s", e.X, arg)
+			return refused.WithMeant("%s", &spec.Member{X: e.X, Name: arg.Name})
 		}
 	}
 	return err
@@ -252,7 +252,7 @@ func (b *binder) operation(e *spec.Binary, x, y *compiler.Value) (*compiler.Valu
 			pointer = e.Y
 		}
 		return nil, b.errorf(e.OpAt, "'%s' is a pointer, and '%s' joins numbers", pointer, e.Op).
-			WithHint("a cast makes a number of it: (u64)%s", pointer)
+			WithHint("a cast makes a number of it: %s", castTo("u64", pointer))
 	case e.Op == spec.Shl, e.Op == spec.Shr:
 		t := promoted(x)
 		if n := y.Base.Number; n != nil && *n >= uint64(8*t.Size) {
@@ -289,7 +289,7 @@ func (b *binder) distance(e *spec.Binary, x *compiler.Value, xTo *btf.Pointer, y
 	}
 	if other, err := b.stride(e.Y, yTo); err != nil || other != size {
 		return nil, b.errorf(e.OpAt, "'%s' and '%s' point to things of different sizes", e.X, e.Y).
-			WithHint("casts make numbers of them: (u64)%s - (u64)%s", e.X, e.Y)
+			WithHint("casts make numbers of them: %s - %s", castTo("u64", e.X), castTo("u64", e.Y))
 	}
 	signed := compiler.Scalar{Size: 8, Signed: true}
 	v := computed(spec.Sub, bare(x), bare(y), signed)
@@ -316,7 +316,7 @@ func (b *binder) stride(e spec.Expr, to *btf.Pointer) (uint64, error) {
 	size, err := btf.Sizeof(to.Target)
 	if err != nil || size == 0 || size > farthest {
 		return 0, b.errorf(e.Span(), "'%s' points to something of unknown size", e).
-			WithHint("say what it is with a cast: (u8 *)%s", e)
+			WithHint("say what it is with a cast: %s", castTo("u8 *", e))
 	}
 	return uint64(size), nil
 }

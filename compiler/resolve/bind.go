@@ -84,7 +84,7 @@ func (b *binder) value(e spec.Expr, format spec.Ident) (*compiler.Value, error) 
 // length.
 func (b *binder) flexible(o *operand, a *btf.Array, e spec.Expr) error {
 	if !compiler.IsChar(a.Type) || len(o.Path) == 0 {
-		return b.errorf(e.Span(), "'%s' is an array of unknown length", e).WithHint("name an element: %s[0]", e)
+		return b.errorf(e.Span(), "'%s' is an array of unknown length", e).WithHint("name an element: %s", &spec.Index{X: e})
 	}
 	last := &o.Path[len(o.Path)-1] // finish has copied the path
 	last.Addr, last.Size, last.Direct = true, 8, false

@@ -260,3 +260,8 @@ func baseType(name string) btf.Type {
 	}
 	return intType(name, uint32(size), encoding)
 }
+
+// castTo returns a value with a cast to a type, for a hint.
+func castTo(name string, x spec.Expr) *spec.Cast {
+	return &spec.Cast{Type: spec.TypeName{Name: name}, X: x}
+}

@@ -36,7 +36,7 @@ func (b *binder) noDot(e *spec.Member, o *operand) error {
 		return err.WithHint("BTF has no type of it; a cast says what it is: ((struct NAME)%s).%s", e.X, e.Name.Name)
 	}
 	if ptr, ok := btf.As[*btf.Pointer](o.Type); ok && isStructure(ptr.Target) {
-		return err.WithHint("it is a pointer: write '%s->%s'", e.X, e.Name.Name)
+		return err.WithHint("it is a pointer: write '%s'", &spec.Member{X: e.X, Name: e.Name})
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (b *binder) arrow(e *spec.Member, o operand) (operand, error) {
 			err = err.WithHint("BTF has no type of it; a cast says what it is: ((struct NAME *)%s)->%s", e.X, e.Name.Name)
 		}
 		if isStructure(o.Type) {
-			err = err.WithHint("it is the %s itself: write '%s.%s'", structureKind(o.Type), e.X, e.Name.Name)
+			err = err.WithHint("it is the %s itself: write '%s'", structureKind(o.Type), &spec.Member{X: e.X, Dot: true, Name: e.Name})
 		}
 		return o, err
 	}
@@ -199,7 +199,7 @@ func (b *binder) deref(e *spec.Deref) (operand, error) {
 	}
 	if size, err := btf.Sizeof(target); err != nil || size == 0 {
 		return o, b.errorf(e.At, "'%s' points to something of unknown size", e.X).
-			WithHint("say what it is with a cast: *(u64 *)%s", e.X)
+			WithHint("say what it is with a cast: *%s", castTo("u64 *", e.X))
 	}
 	return b.follow(o, e.X)
 }

@@ -52,11 +52,7 @@ func (b *binder) noMember(e *spec.Member, t btf.Type) error {
 	err := b.errorf(e.Name.At, "%s has no member '%s'", structureName(t), name)
 	near, ok := spec.Nearest(name, memberNames(t))
 	if path := nestedLike(t, name, near); path != "" {
-		arrow := "->"
-		if e.Dot {
-			arrow = "."
-		}
-		return err.WithMeant("%s%s%s", e.X, arrow, path)
+		return err.WithMeant("%s", &spec.Member{X: e.X, Dot: e.Dot, Name: spec.Ident{Name: path}})
 	}
 	if ok {
 		return err.WithMeant("%s", near)

@@ -186,15 +186,21 @@ func (b *builder) settlePoint(values []*compiler.Value, conds compiler.AllOf, ke
 // key binds the key of a point: a number of up to 64 bits.
 func (b *builder) key() (*compiler.Value, error) {
 	e := b.trace.Key
+	var err error
+	spec.Walk(e, func(x spec.Expr) {
+		if d, ok := x.(*spec.Builtin); ok && d.Name.Name == "duration" {
+			err = b.errorf(d.Span(), "$duration is known when the span has ended, so that it cannot be the key")
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	v, err := b.sharedValue(e, spec.Ident{})
 	if err != nil {
 		return nil, err
 	}
 	if v.Scalar == nil || v.IsText() && v.Text == compiler.NoText {
 		return nil, b.errorf(e.Span(), "'%s' is %s, and a key is a number or a pointer", v.Name, describe(v.Type))
-	}
-	if v.Base.Builtin == compiler.Duration {
-		return nil, b.errorf(e.Span(), "$duration is known when the span has ended, so that it cannot be the key")
 	}
 	return v, nil
 }

@@ -86,6 +86,8 @@ func (p *parser) badAfterFunc() error {
 		return p.expected("'('").WithHint(sourceLines)
 	case t.text == "%", t.is("+"):
 		return p.unexpected("'('").WithHint("an offset and %%return are parts of kprobe_events lines: 'p vfs_read+4'")
+	case t.word("on"):
+		return p.expected("'('").WithHint(keyLast)
 	case t.is("$"):
 		return p.expected("'('").WithHint(cure)
 	case t.operator(), t.is("->"), t.is("."), t.kind == name, t.kind == number:
@@ -94,6 +96,9 @@ func (p *parser) badAfterFunc() error {
 		return p.unexpected("'('")
 	}
 }
+
+// keyLast is the hint for 'on' after the first point of a span, or after what is none.
+const keyLast = "'on' belongs to a span: A => B on KEY"
 
 // badAfterList returns the error for an unexpected token after the closing parenthesis.
 func (p *parser) badAfterList() error {
@@ -112,7 +117,7 @@ func (p *parser) badAfterList() error {
 	case t.text == "{":
 		return err.WithHint(noPrograms)
 	case t.word("on"):
-		return err.WithHint("'on' belongs to a span: A => B on KEY")
+		return err.WithHint(keyLast)
 	default:
 		return err.WithHint("only 'if' and a condition may follow the list of values")
 	}

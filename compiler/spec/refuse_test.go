@@ -20,6 +20,11 @@ a span needs 'on' and a key
   f(a) => g(b) if c
                    ^
   the key is a value that both points have: tp:block_rq_issue() => tp:block_rq_complete() on rq`},
+	{"f on a => g", `
+expected '(', not 'on'
+  f on a => g
+    ^^
+  'on' belongs to a span: A => B on KEY`},
 	{"f => g on", `
 a key is missing after 'on'
   f => g on
