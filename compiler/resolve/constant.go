@@ -99,7 +99,10 @@ func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
 	case strings.ToUpper(c.Str) == c.Str:
 		return err.WithHint("macros of C are not in BTF: write the number")
 	}
-	return err.WithHint("strings are in quotes: \"%s\"", c.Str)
+	if ptr, ok := btf.As[*btf.Pointer](v.Type); v.IsText() || ok && isBytes(ptr.Target) {
+		return err.WithHint("strings are in quotes: \"%s\"", c.Str)
+	}
+	return err
 }
 
 func enumerator(e *btf.Enum, name string) (uint64, bool) {

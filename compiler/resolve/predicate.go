@@ -91,8 +91,11 @@ func Recorded(trace *spec.Trace, item *spec.Item, v *compiler.Value, fn *compile
 // nonZero returns the predicate of a value that stands alone in a condition.
 func (b *binder) nonZero(item *spec.Item, v *compiler.Value) (*compiler.Predicate, error) {
 	if v.Scalar == nil {
-		return nil, b.errorf(item.Value.Span(), "'%s' is %s, which is neither true nor false", v.Name, describe(v.Type)).
-			WithHint("compare it with a constant")
+		err := b.errorf(item.Value.Span(), "'%s' is %s, which is neither true nor false", v.Name, describe(v.Type))
+		if v.IsText() {
+			return nil, err.WithHint("compare it with a constant")
+		}
+		return nil, err
 	}
 	return &compiler.Predicate{Text: item.String(), Op: spec.Ne, Signed: v.Scalar.Signed}, nil
 }
