@@ -52,6 +52,8 @@ type Probe struct {
 	Registers bool
 	// Caller is set if the return address is recorded.
 	Caller bool
+	// Modules are those of variables whose addresses are in values or conditions.
+	Modules []string
 	// OfGlob is set if the function was found by a glob.
 	OfGlob bool
 	// Chain is the place of the probe in a chain of calls, or nil if it is not

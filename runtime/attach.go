@@ -58,7 +58,7 @@ func (s *Session) attachAll() (int, error) {
 		}
 	}
 	// Asked before anything is attached: a function that is traced may be one that asks.
-	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks), off: ftraceOff()}
+	a := attacher{Session: s, failed: map[*compiler.Probe]bool{}, hooks: sync.OnceValue(s.kernel.readHooks), off: switchedOff()}
 	for _, e := range s.refused {
 		for _, p := range e.Probes {
 			a.failed[p] = true
@@ -94,7 +94,7 @@ type attacher struct {
 	failed map[*compiler.Probe]bool
 	errs   []error
 	hooks  func() *hookList // see Kernel.readHooks
-	off    bool             // whether ftrace is
+	off    []*tracingSwitch
 }
 
 // add attaches at to as many of its places as possible, with the session's lock held. It takes the probes that fail
@@ -102,8 +102,10 @@ type attacher struct {
 // which must be attached first.
 func (a *attacher) add(at compiler.Attachment) {
 	a.fail(at, a.kernel.reloaded(at.Places)...)
-	if a.off && byFtrace(at) {
-		a.fail(at, allBad(at.Places, errFtraceOff)...)
+	for _, off := range a.off {
+		if off.concerns(at) {
+			a.fail(at, allBad(at.Places, off.refusal)...)
+		}
 	}
 	at.Places = a.good(at.Places)
 	if len(at.Places) >= manyPlaces {

@@ -3,6 +3,8 @@ package runtime
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	goruntime "runtime"
 	"slices"
@@ -75,17 +77,146 @@ func byFtrace(at compiler.Attachment) bool {
 	return at.Kind.Multi()
 }
 
-// ftraceSwitch is the file that tells whether ftrace is on.
-var ftraceSwitch = "/proc/sys/kernel/ftrace_enabled"
-
-// ftraceOff reports whether ftrace is switched off. Then the kernel attaches programs that
-// it calls, and never calls them.
-func ftraceOff() bool {
-	b, _ := os.ReadFile(ftraceSwitch) // not there without ftrace
-	return strings.TrimSpace(string(b)) == "0"
+// byKprobe reports whether it is a kprobe that calls the programs of an attachment.
+func byKprobe(at compiler.Attachment) bool {
+	return at.Kind == compiler.Kprobe || at.Kind == compiler.Kretprobe
 }
 
-var errFtraceOff = errors.New("no function can be traced while kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1")
+// tracingSwitch is a setting of the kernel that makes attached programs see no calls. The
+// kernel attaches more of them nevertheless.
+type tracingSwitch struct {
+	file     string // has 0 if it is off; need not be there
+	concerns func(compiler.Attachment) bool
+	refusal  error
+	note     string // for the user, if it was switched off meanwhile
+}
+
+var tracingSwitches = [...]*tracingSwitch{
+	{
+		"/proc/sys/kernel/ftrace_enabled", byFtrace,
+		errors.New("no function can be traced while kernel.ftrace_enabled is 0: sysctl kernel.ftrace_enabled=1"),
+		"kernel.ftrace_enabled was set to 0 while functions were traced: what they did from then on is not shown",
+	},
+	{
+		"/sys/kernel/debug/kprobes/enabled", byKprobe,
+		errors.New("kprobes see no calls while they are switched off: echo 1 > /sys/kernel/debug/kprobes/enabled"),
+		"kprobes were switched off while functions were traced: what they did from then on is not shown",
+	},
+}
+
+// switchedOff returns the switches that are off.
+func switchedOff() (off []*tracingSwitch) {
+	for _, s := range tracingSwitches {
+		if b, _ := os.ReadFile(s.file); strings.TrimSpace(string(b)) == "0" {
+			off = append(off, s)
+		}
+	}
+	return off
+}
+
+// rememberModules stores the modules of the attached functions. Kprobes do not
+// keep a module from being unloaded; they are removed with it.
+func (s *Session) rememberModules() {
+	s.modules = map[string]uint64{}
+	for _, at := range s.attached {
+		for _, p := range at.Places {
+			if name := p.Probe.Func.Module; name != "" {
+				s.modules[name] = moduleID(name)
+			}
+		}
+	}
+}
+
+// interruption is why attachments in place no longer see calls.
+type interruption struct {
+	unloaded  []string // modules of functions, in order
+	variables []string // modules of variables that are read, in order
+	off       []*tracingSwitch
+}
+
+// interruption returns what has happened since Attach. The lock must be held.
+func (s *Session) interruption() (i interruption) {
+	for _, name := range slices.Sorted(maps.Keys(s.modules)) {
+		if moduleID(name) != s.modules[name] {
+			i.unloaded = append(i.unloaded, name)
+		}
+	}
+	for _, at := range s.attached {
+		for _, p := range at.Places {
+			if gone := s.kernel.unloaded(p.Probe); gone != "" && !slices.Contains(i.variables, gone) {
+				i.variables = append(i.variables, gone)
+			}
+		}
+	}
+	slices.Sort(i.variables)
+	for _, off := range switchedOff() {
+		if slices.ContainsFunc(s.attached, func(at *attached) bool { return off.concerns(at.Attachment) }) {
+			i.off = append(i.off, off)
+		}
+	}
+	return i
+}
+
+// concerns reports whether an attachment no longer sees all calls.
+func (i *interruption) concerns(at *attached) bool {
+	return slices.ContainsFunc(i.off, func(off *tracingSwitch) bool { return off.concerns(at.Attachment) }) ||
+		len(i.unloaded)+len(i.variables) > 0 && slices.ContainsFunc(at.Places, func(p compiler.Place) bool {
+			ofVariables := func(m string) bool { return slices.Contains(p.Probe.Modules, m) }
+			return slices.Contains(i.unloaded, p.Probe.Func.Module) || slices.ContainsFunc(i.variables, ofVariables)
+		})
+}
+
+// Interrupted returns a sentence for the user about each module that was unloaded since
+// [Session.Attach], with the probes in it or the variables that others read, and about ftrace or kprobes if they have been
+// switched off. Of these probes [Missed] is Uncounted.
+func (s *Session) Interrupted() (notes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.interruption()
+	for _, name := range i.unloaded {
+		notes = append(notes, fmt.Sprintf("module %s was unloaded while its functions were traced: what they did from then on is not shown, nor if it was loaded again", name))
+	}
+	for _, name := range i.variables {
+		if s.gone.Load() {
+			break
+		}
+		notes = append(notes, fmt.Sprintf("module %s was unloaded while its variables were read: their values from then on are those of other memory", name))
+	}
+	for _, off := range i.off {
+		notes = append(notes, off.note)
+	}
+	return notes
+}
+
+// unloaded returns a module that has been unloaded since its symbols were read, and whose
+// variables a probe reads; or "".
+func (k *Kernel) unloaded(p *compiler.Probe) string {
+	for _, name := range p.Modules {
+		if before, known := k.modules[name]; known && moduleID(name) != before {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkVariables returns an error if variables that a probe reads have gone with their
+// module: other memory may be at their addresses. Interrupted does not say so once more.
+func (s *Session) checkVariables(p *compiler.Probe) error {
+	if name := s.kernel.unloaded(p); name != "" {
+		s.gone.Store(true)
+		return fmt.Errorf("module %s was unloaded, with the variables that are read: start again when it is loaded", name)
+	}
+	return nil
+}
+
+func (s *Session) checkAllVariables() error {
+	for _, ev := range s.unit.Events {
+		if err := s.checkVariables(ev.Probe); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Bounds for a list that changes while it is read, as modules come and go: the kernel
 // has about ten blocks, and one or two for each module.

@@ -43,23 +43,52 @@ func TestByFtrace(t *testing.T) {
 	}
 }
 
-// TestInterrupted verifies what is said of ftrace that is switched off while functions are
-// traced, and that what they were missed is not known.
+// TestInterrupted verifies what is said of ftrace, or kprobes, that are switched off while
+// functions are traced, and that what they missed is not known.
 func TestInterrupted(t *testing.T) {
-	defer func(file string) { ftraceSwitch = file }(ftraceSwitch)
-	ftraceSwitch = filepath.Join(t.TempDir(), "ftrace_enabled")
+	file := filepath.Join(t.TempDir(), "enabled")
+	set := func(value string) { require.NoError(t, os.WriteFile(file, []byte(value+"\n"), 0o644)) }
 	traced := func(k compiler.Kind) *attached {
-		return &attached{Attachment: compiler.Attachment{Kind: k, Places: []compiler.Place{{Probe: &compiler.Probe{Func: &compiler.Function{}}}}}}
+		return &attached{Attachment: compiler.Attachment{Kind: k, Places: []compiler.Place{{Offset: 8, Probe: &compiler.Probe{Func: &compiler.Function{}}}}}}
 	}
-	function, tracepoint := traced(compiler.KprobeMulti), traced(compiler.TpBTF)
-	s := &Session{attached: []*attached{function, tracepoint}}
-	require.NoError(t, os.WriteFile(ftraceSwitch, []byte("1\n"), 0o644))
+	function, kprobe, tracepoint := traced(compiler.KprobeMulti), traced(compiler.Kprobe), traced(compiler.TpBTF)
+	for i, concerned := range []*attached{function, kprobe} {
+		off := tracingSwitches[i]
+		defer func(file string) { off.file = file }(off.file)
+		off.file = file
+		s := &Session{attached: []*attached{function, kprobe, tracepoint}}
+		set("1")
+		require.Empty(t, s.Interrupted())
+		set("0")
+		require.Equal(t, []string{off.note}, s.Interrupted())
+		what := s.interruption()
+		for _, at := range s.attached {
+			require.Equal(t, at == concerned, what.concerns(at))
+		}
+		s.attached = []*attached{tracepoint}
+		require.Empty(t, s.Interrupted())
+		off.file = ""
+	}
+}
+
+// TestUnloadedVariables verifies what is said of variables whose module has gone, once.
+func TestUnloadedVariables(t *testing.T) {
+	const module = "no_such_module"
+	reads := &compiler.Probe{Func: &compiler.Function{}, Modules: []string{module}}
+	other := &compiler.Probe{Func: &compiler.Function{}}
+	s := &Session{kernel: &Kernel{modules: map[string]uint64{module: moduleID(module)}}}
+	for _, p := range []*compiler.Probe{reads, other} {
+		s.attached = append(s.attached, &attached{Attachment: compiler.Attachment{Kind: compiler.TpBTF, Places: []compiler.Place{{Probe: p}}}})
+	}
+	s.unit = &compiler.Unit{Events: []*compiler.EventType{{Probe: other}, {Probe: reads}}}
+	require.NoError(t, s.checkAllVariables())
 	require.Empty(t, s.Interrupted())
-	require.NoError(t, os.WriteFile(ftraceSwitch, []byte("0\n"), 0o644))
-	require.Equal(t, []string{"kernel.ftrace_enabled was set to 0 while functions were traced: what they did from then on is not shown"}, s.Interrupted())
+	s.kernel.modules[module] = 7 // it was there
+	require.Equal(t, []string{"module no_such_module was unloaded while its variables were read: their values from then on are those of other memory"}, s.Interrupted())
 	i := s.interruption()
-	require.True(t, i.concerns(function))
-	require.False(t, i.concerns(tracepoint))
-	s.attached = s.attached[1:]
+	require.True(t, i.concerns(s.attached[0]))
+	require.False(t, i.concerns(s.attached[1]))
+	require.NoError(t, s.checkVariables(other))
+	require.EqualError(t, s.checkAllVariables(), "module no_such_module was unloaded, with the variables that are read: start again when it is loaded")
 	require.Empty(t, s.Interrupted())
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	goruntime "runtime"
@@ -280,58 +279,6 @@ func LoadedModules() (modules []string) {
 		}
 	}
 	return modules
-}
-
-// rememberModules stores the modules of the attached functions. Kprobes do not
-// keep a module from being unloaded; they are removed with it.
-func (s *Session) rememberModules() {
-	s.modules = map[string]uint64{}
-	for _, at := range s.attached {
-		for _, p := range at.Places {
-			if name := p.Probe.Func.Module; name != "" {
-				s.modules[name] = moduleID(name)
-			}
-		}
-	}
-}
-
-// interruption is why attachments in place no longer see calls.
-type interruption struct {
-	unloaded  []string // modules, in order
-	ftraceOff bool
-}
-
-// interruption returns what has happened since Attach. The lock must be held.
-func (s *Session) interruption() (i interruption) {
-	for _, name := range slices.Sorted(maps.Keys(s.modules)) {
-		if moduleID(name) != s.modules[name] {
-			i.unloaded = append(i.unloaded, name)
-		}
-	}
-	i.ftraceOff = slices.ContainsFunc(s.attached, func(at *attached) bool { return byFtrace(at.Attachment) }) && ftraceOff()
-	return i
-}
-
-// concerns reports whether an attachment no longer sees all calls.
-func (i *interruption) concerns(at *attached) bool {
-	return i.ftraceOff && byFtrace(at.Attachment) ||
-		len(i.unloaded) > 0 && slices.ContainsFunc(at.Places, func(p compiler.Place) bool { return slices.Contains(i.unloaded, p.Probe.Func.Module) })
-}
-
-// Interrupted returns a sentence for the user about each module that was unloaded since
-// [Session.Attach], with the probes in it, and one if ftrace has been switched off. Of
-// these probes [Missed] is Uncounted.
-func (s *Session) Interrupted() (notes []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.interruption()
-	for _, name := range i.unloaded {
-		notes = append(notes, fmt.Sprintf("module %s was unloaded while its functions were traced: what they did from then on is not shown, nor if it was loaded again", name))
-	}
-	if i.ftraceOff {
-		notes = append(notes, "kernel.ftrace_enabled was set to 0 while functions were traced: what they did from then on is not shown")
-	}
-	return notes
 }
 
 // rememberModules stores which instances of modules the symbols are of.

@@ -291,8 +291,10 @@ func (k *Kernel) takesKprobe(e *AttachError) bool {
 	for i, addr := range e.Probe.Func.Addrs {
 		places = append(places[:i], compiler.Place{Probe: e.Probe, Addr: addr})
 	}
-	off := errors.Is(e.Err, errFtraceOff) && byFtrace(compiler.Attachment{Kind: compiler.Kprobe, Places: places})
-	if off || k.reloaded(places) != nil {
+	off := func(s *tracingSwitch) bool {
+		return errors.Is(e.Err, s.refusal) && s.concerns(compiler.Attachment{Kind: compiler.Kprobe, Places: places})
+	}
+	if slices.ContainsFunc(tracingSwitches[:], off) || k.reloaded(places) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(places, func(place compiler.Place) bool {

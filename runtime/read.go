@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,18 +39,26 @@ func (s *Session) ReadRecord() ([]byte, error) {
 func (s *Session) Read(ev *Event) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if err := s.nextRecord(); err != nil {
+	err := s.nextRecord()
+	if errors.Is(err, ErrWoken) {
+		return cmp.Or(s.checkAllVariables(), err)
+	}
+	if err != nil {
 		return err
 	}
 	if err := ev.Decode(s.unit, s.record); err != nil {
 		return err
 	}
-	if s.discarding {
+	gone := s.checkVariables(ev.Probe)
+	if s.discarding || gone != nil {
 		s.unread[ev.Number].Add(1)
 	} else {
 		s.delivered[ev.Number].Add(1)
 	}
-	return nil
+	if s.discarding {
+		return nil
+	}
+	return gone
 }
 
 // Discard reads the records that remain after [Session.Stop] and drops them, so

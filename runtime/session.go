@@ -71,6 +71,7 @@ type Session struct {
 	emptied    map[*compiler.TableLayout]emptying
 
 	modules map[string]uint64 // modules of attached functions, see moduleID
+	gone    atomic.Bool       // whether checkVariables has returned an error
 }
 
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF and

@@ -272,6 +272,9 @@ func (s *Session) Unseen() (all []Unseen, err error) {
 			continue
 		}
 		since, err := s.unseenBy(b)
+		if gone := s.checkVariables(b.probe); gone != nil {
+			return all, gone // since may be of other memory
+		}
 		if err != nil {
 			return all, err
 		}

@@ -12,14 +12,15 @@ import (
 
 // binder binds the expressions of a spec to a function's types.
 type binder struct {
-	trace  *spec.Trace
-	target *compiler.Target
-	fn     *compiler.Function
-	values map[string]*compiler.Value // by expression and format
-	alias  string                     // text of an expression that stands for object, or "" for none
-	object *compiler.Param
-	side   compiler.Side // of object
-	end    bool          // whether the function is the end of a span, so that $duration is that of the span
+	trace   *spec.Trace
+	target  *compiler.Target
+	fn      *compiler.Function
+	values  map[string]*compiler.Value // by expression and format
+	alias   string                     // text of an expression that stands for object, or "" for none
+	object  *compiler.Param
+	side    compiler.Side // of object
+	end     bool          // whether the function is the end of a span, so that $duration is that of the span
+	modules *[]string     // modules of variables are added to it, or nil
 	// onEntry is set for values that are shown of an object at functions that get it.
 	onEntry bool
 }

@@ -287,7 +287,7 @@ func (w *follower) makes(fn *btf.Func) bool {
 func (w *follower) joining(t *spec.Trace, fn *compiler.Function) (*compiler.Probe, error) {
 	p := &compiler.Probe{Trace: t, Asked: w.trace, Func: fn, Paired: true, OnReturn: true}
 	bind := func(param *compiler.Param, side compiler.Side) (*binder, *compiler.Value, error) {
-		b := &binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}, alias: w.object.Name, object: param, side: side}
+		b := &binder{trace: t, target: w.target, fn: fn, values: map[string]*compiler.Value{}, alias: w.object.Name, object: param, side: side, modules: &p.Modules}
 		object, err := b.sharedValue(w.trace.Items[0].Value, spec.Ident{})
 		if err == nil {
 			object.Pointee = nil

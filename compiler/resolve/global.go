@@ -94,6 +94,9 @@ func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error
 	case len(symbols) > 1:
 		return s, b.ambiguous(at, name, symbols)
 	}
+	if m := symbols[0].Module; m != "" && b.modules != nil && !slices.Contains(*b.modules, m) {
+		*b.modules = append(*b.modules, m)
+	}
 	return symbols[0], nil
 }
 

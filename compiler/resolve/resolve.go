@@ -48,7 +48,7 @@ type builder struct {
 
 // newBuilder returns a builder of a probe whose trace and function are set.
 func newBuilder(p *compiler.Probe, target *compiler.Target) *builder {
-	return &builder{binder: binder{trace: p.Trace, target: target, fn: p.Func, values: map[string]*compiler.Value{}}, probe: p}
+	return &builder{binder: binder{trace: p.Trace, target: target, fn: p.Func, values: map[string]*compiler.Value{}, modules: &p.Modules}, probe: p}
 }
 
 // bindProbe binds names to types. It does not decide how to attach.

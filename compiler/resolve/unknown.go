@@ -65,7 +65,7 @@ func notInModule(t *compiler.Target, trace *spec.Trace) string {
 			default:
 				return name + " is a function of the kernel itself: leave out the module"
 			}
-			return fmt.Sprintf("here %s is part of the kernel itself, which has no module before it: %s", module, name)
+			return "functions of the kernel itself have no module before them: " + name
 		}
 	}
 	return ""

@@ -174,7 +174,7 @@ func (f *recordFile) Write(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, unix.EPIPE) && f.Name == "-":
 		err = term.ErrReaderGone
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
 		err = fmt.Errorf("%w: make room there, or record less, as with --rotate 100M --keep 2", err)
 	}
 	return n, err

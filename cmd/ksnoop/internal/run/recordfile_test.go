@@ -134,6 +134,11 @@ func TestRecordToStdout(t *testing.T) {
 	require.EqualError(t, err, "--rotate begins new files, and -w - is standard output: name a file")
 }
 
+// refused is a file that cannot be written.
+type refused struct{ error }
+
+func (r refused) Write([]byte) (int, error) { return 0, r.error }
+
 // TestRecordUnwritable verifies that a full disk has a cure, and that a reader of standard
 // output that has gone is known as such.
 func TestRecordUnwritable(t *testing.T) {
@@ -143,6 +148,10 @@ func TestRecordUnwritable(t *testing.T) {
 	defer f.Close()
 	_, err = recording.NewWriter(f, &compiler.Unit{}, recording.Origin{}, nil)
 	require.EqualError(t, err, "write the recording: write /dev/full: no space left on device: make room there, or record less, as with --rotate 100M --keep 2")
+
+	limited := &recordFile{Writer: refused{unix.EFBIG}}
+	_, err = limited.Write([]byte{0})
+	require.EqualError(t, err, "file too large: make room there, or record less, as with --rotate 100M --keep 2")
 
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)

@@ -162,10 +162,12 @@ func grown(reported *[]uint64, i int, n uint64) bool {
 // lookUnseen passes changes of watched memory that no breakpoint has seen to the output.
 func (w *watch) lookUnseen() {
 	all, err := w.session.Unseen()
-	if err != nil || len(all) == 0 {
-		return // an error shows when the counts are read
+	switch {
+	case err != nil:
+		_ = w.session.Wake() // the reader finds the error, too
+	case len(all) > 0:
+		w.addUnseen(all)
 	}
-	w.addUnseen(all)
 }
 
 // addUnseen passes changes of a watched object to the output.
