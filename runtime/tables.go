@@ -38,7 +38,8 @@ func (s *Session) Tables() ([]*Table, error) {
 }
 
 // ClearTables returns what Tables does, and counts anew from then on: each call is in what
-// one of them returns, and is there whole. It waits for a grace period, some 10 ms. The
+// one of them returns, and is there whole. It waits for a grace period, some 10 ms, by
+// bpf(2): on a preemptible kernel kprobes can miss calls meanwhile, which are counted. The
 // unit must have been compiled with [compiler.Options].ClearTables. Only one goroutine at
 // a time may call Tables and ClearTables.
 func (s *Session) ClearTables() (all []*Table, err error) {
