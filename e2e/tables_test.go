@@ -214,29 +214,22 @@ func tableLive(t *testing.T, k *kernel, kind compiler.Kind) {
 	const users = 3
 	calls := rounds(8_000, 100_000)
 	tr := k.measure(t, resolve.Wishes{Attach: kind}, compiler.Options{}, measured{"generic_file_llseek_size((u16)offset, count())", compiler.NoMeasure})
-	var left atomic.Int64
-	left.Store(users)
-	reads := 0
-	threads(t, users+1, func(i int) error {
-		if i < users {
-			defer left.Add(-1)
-			return seekOn(calls, func(i int) int64 { return int64(i % 4096) })
+	last := uint64(0)
+	reads := whileCalled(t, users, func() error {
+		return seekOn(calls, func(i int) int64 { return int64(i % 4096) })
+	}, func() error {
+		tables, err := tr.Tables()
+		if err != nil {
+			return err
 		}
-		last := uint64(0)
-		for ; left.Load() > 0; reads++ {
-			tables, err := tr.Tables()
-			if err != nil {
-				return err
-			}
-			n := uint64(0)
-			for _, row := range tables[0].Rows {
-				n += row.Calls
-			}
-			if n < last || n > uint64(users*calls) {
-				return fmt.Errorf("%d calls after %d", n, last)
-			}
-			last = n
+		n := uint64(0)
+		for _, row := range tables[0].Rows {
+			n += row.Calls
 		}
+		if n < last || n > uint64(users*calls) {
+			return fmt.Errorf("%d calls after %d", n, last)
+		}
+		last = n
 		return nil
 	})
 	missed := k.missedBy(t, kind, tr)
@@ -275,24 +268,14 @@ func tableClear(t *testing.T, k *kernel, kind compiler.Kind) {
 		last = tables[0].Time
 		return nil
 	}
-	var left atomic.Int64
-	left.Store(users)
-	reads := 0
-	threads(t, users+1, func(i int) error {
-		if i < users {
-			defer left.Add(-1)
-			return seekOn(calls, func(i int) int64 { return int64(i) })
+	reads := whileCalled(t, users, func() error {
+		return seekOn(calls, func(i int) int64 { return int64(i) })
+	}, func() error {
+		tables, err := tr.ClearTables()
+		if err != nil {
+			return err
 		}
-		for ; left.Load() > 0; reads++ {
-			tables, err := tr.ClearTables()
-			if err == nil {
-				err = add(tables)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return add(tables)
 	})
 	missed := tr.missed(t) // also kprobes: to clear a table calls bpf(2), in which the task can be preempted
 	require.NoError(t, add(tr.tables(t)))
@@ -303,6 +286,26 @@ func tableClear(t *testing.T, k *kernel, kind compiler.Kind) {
 	require.Zero(t, full[1])
 	require.Greater(t, total[0], uint64(room), "there was room again")
 	t.Logf("%d reads, %d of %d calls missed, %v without room", reads, missed, users*calls, full)
+}
+
+// whileCalled runs call in as many threads as there are users, and read again and again
+// until all of them have ended. It returns how often.
+func whileCalled(t *testing.T, users int, call, read func() error) (reads int) {
+	var left atomic.Int64
+	left.Store(int64(users))
+	threads(t, users+1, func(i int) error {
+		if i < users {
+			defer left.Add(-1)
+			return call()
+		}
+		for ; left.Load() > 0; reads++ {
+			if err := read(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return reads
 }
 
 // wholeRow returns an error unless all aggregates of a row are of the same calls. If the
