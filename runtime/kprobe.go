@@ -123,9 +123,23 @@ func perfProbe(symbol string, offset, options uint64) (fd int, err error) {
 		Type: kind, Size: unix.PERF_ATTR_SIZE_VER1, Bits: unix.PerfBitDisabled,
 		Config: options, Ext1: uint64(uintptr(unsafe.Pointer(name))), Ext2: offset,
 	}
-	fd, err = unix.PerfEventOpen(&attr, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err = openOnCPU(&attr)
 	goruntime.KeepAlive(name)
 	return fd, err
+}
+
+// openOnCPU opens a perf event of a kprobe, which is called on all CPUs whichever its
+// event belongs to: the first one or, if that is offline, the first that runs.
+func openOnCPU(attr *unix.PerfEventAttr) (fd int, err error) {
+	fd, err = unix.PerfEventOpen(attr, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if !errors.Is(err, unix.ENODEV) {
+		return fd, err
+	}
+	cpus, unknown := OnlineCPUs()
+	if unknown != nil || len(cpus) == 0 || cpus[0] == 0 {
+		return fd, err
+	}
+	return unix.PerfEventOpen(attr, -1, cpus[0], -1, unix.PERF_FLAG_FD_CLOEXEC)
 }
 
 // kprobeType returns the type number of the perf events that are kprobes.

@@ -87,11 +87,13 @@ func (s *Session) attachProbe(attach attachFunc, prog *ebpf.Program, at compiler
 		return nil, unix.EOPNOTSUPP // tracefs takes no place in front of the kernel's text
 	}
 	var l link.Link
-	if symbol == "" {
-		l, err = attachAt(prog, offset, options)
-	} else {
+	if symbol != "" {
 		opts.Offset = offset
 		l, err = attach(symbol, prog, opts)
+	}
+	// The library makes its perf events on the first CPU, which can be offline.
+	if symbol == "" || errors.Is(err, unix.ENODEV) && opts.RetprobeMaxActive == 0 {
+		l, err = attachAt(prog, symbol, offset, options)
 	}
 	if err == nil {
 		return l, nil
@@ -166,11 +168,11 @@ func (k *Kernel) readText() (uint64, error) {
 	return 0, fmt.Errorf("find the beginning of the kernel's text: there is no symbol %s", textSymbol)
 }
 
-// attachAt attaches prog to a kprobe at an address. The library knows kprobes by
-// a symbol and an offset behind it, and there is no symbol in front of the modules
-// of arm64.
-func attachAt(prog *ebpf.Program, addr, options uint64) (link.Link, error) {
-	event, err := perfProbe("", addr, options)
+// attachAt attaches prog to what perfProbe makes, also where the library cannot: it knows
+// kprobes by a symbol and an offset behind it, and there is no symbol in front of the
+// modules of arm64.
+func attachAt(prog *ebpf.Program, symbol string, offset, options uint64) (link.Link, error) {
+	event, err := perfProbe(symbol, offset, options)
 	if err != nil {
 		return nil, err
 	}
