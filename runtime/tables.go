@@ -200,13 +200,15 @@ func lookUpEach(m *ebpf.Map, l *compiler.TableLayout, f func(key, element []byte
 // empty removes all elements of a map of a table, in which nothing is counted meanwhile.
 // An iterator does so, for the same reason as one reads them; after a million it makes a
 // pause (MAX_ITER_OBJECTS in kernel/bpf/bpf_iter.c), and the next one takes the rest.
+// The one element of a table without a key becomes zero.
 func (s *Session) empty(m *ebpf.Map) error {
+	do, each := removeElement, removeEach
 	if m.Type() == ebpf.Array {
-		return m.Update(uint32(0), make([]byte, m.ValueSize()), ebpf.UpdateAny)
+		do, each = zeroElement, zero
 	}
-	prog, err := s.forElements("remove", m, removeElement(m))
+	prog, err := s.forElements("empty", m, do(m))
 	if errors.Is(err, unix.EPERM) {
-		return removeEach(m)
+		return each(m)
 	}
 	if err != nil {
 		return err
@@ -236,6 +238,11 @@ func removeEach(m *ebpf.Map) error {
 		err = m.Delete(keys[i])
 	}
 	return err
+}
+
+// zero sets the element of a table without a key to zero, by bpf(2).
+func zero(m *ebpf.Map) error {
+	return m.Update(uint32(0), make([]byte, m.ValueSize()), ebpf.UpdateAny)
 }
 
 // forElements returns a program that an iterator runs for each element of a map, or EPERM.
@@ -307,4 +314,12 @@ func removeElement(m *ebpf.Map) (do asm.Instructions) {
 		asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -int32(size)),
 		asm.FnMapDeleteElem.Call(),
 	)
+}
+
+// zeroElement sets an element to zero. Its size is a multiple of 8.
+func zeroElement(m *ebpf.Map) (do asm.Instructions) {
+	for at := int16(0); at < int16(m.ValueSize()); at += 8 {
+		do = append(do, asm.StoreImm(asm.R8, at, 0, asm.DWord))
+	}
+	return do
 }
