@@ -45,6 +45,9 @@ func testWatch(t *testing.T, k *kernel) {
 	t.Run("gone", func(t *testing.T) { testWatchGone(t, k) })
 	t.Run("lost", func(t *testing.T) { testWatchLost(t, k) })
 	t.Run("fifth", func(t *testing.T) { testWatchFifth(t, k) })
+	if goruntime.NumCPU() > 1 {
+		t.Run("online", func(t *testing.T) { testWatchOnline(t, k) })
+	}
 }
 
 // watch watches memory until the test ends. It returns the error of attaching.

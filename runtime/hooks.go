@@ -132,6 +132,7 @@ type interruption struct {
 	unloaded  []string // modules of functions, in order
 	variables []string // modules of variables that are read, in order
 	off       []*tracingSwitch
+	rejoined  bool // CPUs, while memory was watched
 }
 
 // interruption returns what has happened since Attach. The lock must be held.
@@ -154,12 +155,14 @@ func (s *Session) interruption() (i interruption) {
 			i.off = append(i.off, off)
 		}
 	}
+	i.rejoined = len(s.rejoined) > 0
 	return i
 }
 
 // concerns reports whether an attachment no longer sees all calls.
 func (i *interruption) concerns(at *attached) bool {
-	return slices.ContainsFunc(i.off, func(off *tracingSwitch) bool { return off.concerns(at.Attachment) }) ||
+	return i.rejoined && at.Kind == compiler.Breakpoint ||
+		slices.ContainsFunc(i.off, func(off *tracingSwitch) bool { return off.concerns(at.Attachment) }) ||
 		len(i.unloaded)+len(i.variables) > 0 && slices.ContainsFunc(at.Places, func(p compiler.Place) bool {
 			ofVariables := func(m string) bool { return slices.Contains(p.Probe.Modules, m) }
 			return slices.Contains(i.unloaded, p.Probe.Func.Module) || slices.ContainsFunc(i.variables, ofVariables)
@@ -167,8 +170,9 @@ func (i *interruption) concerns(at *attached) bool {
 }
 
 // Interrupted returns a sentence for the user about each module that was unloaded since
-// [Session.Attach], with the probes in it or the variables that others read, and about ftrace or kprobes if they have been
-// switched off. Of these probes [Missed] is Uncounted.
+// [Session.Attach], with the probes in it or the variables that others read, about ftrace or
+// kprobes if they have been switched off, and about CPUs that were brought online while
+// memory was watched. Of these probes [Missed] is Uncounted.
 func (s *Session) Interrupted() (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,6 +188,10 @@ func (s *Session) Interrupted() (notes []string) {
 	}
 	for _, off := range i.off {
 		notes = append(notes, off.note)
+	}
+	if i.rejoined {
+		notes = append(notes, fmt.Sprintf("CPUs were brought online while memory was watched (%s): what they wrote before their breakpoints were set is not shown",
+			strings.Trim(fmt.Sprint(s.rejoined), "[]")))
 	}
 	return notes
 }

@@ -2,48 +2,16 @@ package runtime
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
-	goruntime "runtime"
+	"slices"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime/clock"
 )
-
-// breakpoints are the hardware breakpoints of a probe, a perf event on each CPU. The
-// kernel removes them with the process.
-type breakpoints struct {
-	link.Link
-	probe   *compiler.Probe
-	program string
-	addr    uint64  // of the memory, or 0 for an object that has not been found
-	object  uint64  // number of the object that is watched, or 0
-	ended   bool    // whether there was an object that has ended
-	gone    int     // number of times that Gone has missed a record of the object
-	late    bool    // whether the object had ended when its breakpoints were set
-	first   uint64  // the bytes that were there before they were set
-	early   *Unseen // what had changed before they were all set, until Unseen or WatchObject returns it; or nil
-	events  []*os.File
-	counted uint64 // what the events had counted when they were closed
-}
-
-// Close removes the breakpoints.
-func (b *breakpoints) Close() error {
-	var errs []error
-	for _, e := range b.events {
-		errs = append(errs, e.Close())
-	}
-	b.events = nil
-	return errors.Join(errs...)
-}
 
 // attachBreakpoints finds the memory that a probe watches, and sets the breakpoints.
 func (s *Session) attachBreakpoints(program string, p *compiler.Probe) (link.Link, error) {
@@ -57,53 +25,6 @@ func (s *Session) attachBreakpoints(program string, p *compiler.Probe) (link.Lin
 	}
 	return b, s.watchAt(b, addr)
 }
-
-// lastPage is the kernel's last page, which is never used: pointers into it are error
-// numbers.
-const lastPage = 1<<64 - 4096
-
-// try returns an error if no breakpoint can be set in the kernel's memory, which would
-// otherwise show when an object has been found, or if none is ever hit.
-func (b *breakpoints) try() error {
-	for cpu := range max(b.probe.Features.CPUs, 1) {
-		event, err := openBreakpoint(lastPage, b.probe.Watch.Size, -1, cpu)
-		if errors.Is(err, unix.ENODEV) {
-			continue // the CPU is offline
-		}
-		if err != nil {
-			return err
-		}
-		if err := event.Close(); err != nil {
-			return err
-		}
-		break
-	}
-	return tryHit()
-}
-
-// tryHit writes to memory of its own, and returns an error if a breakpoint there is not
-// hit: some hypervisors let their guests set breakpoints that do nothing.
-func tryHit() error {
-	goruntime.LockOSThread()
-	defer goruntime.UnlockOSThread()
-	memory := new(uint64)
-	event, err := openBreakpoint(uint64(uintptr(unsafe.Pointer(memory))), 8, 0, -1)
-	if err != nil {
-		return err
-	}
-	own := breakpoints{events: []*os.File{event}}
-	defer own.Close()
-	if err := unix.IoctlSetInt(int(event.Fd()), unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-		return err
-	}
-	atomic.StoreUint64(memory, 1)
-	if n, err := own.counts(); err != nil || n > 0 {
-		return err
-	}
-	return errNeverHit
-}
-
-var errNeverHit = errors.New("a breakpoint of this machine is never hit, as its hypervisor takes it and does nothing: watch on another machine")
 
 // locate returns the address of the memory to watch.
 func (s *Session) locate(w *compiler.Watch) (uint64, error) {
@@ -160,80 +81,6 @@ func (s *Session) beginAt(b *breakpoints, addr uint64) (err error) {
 	return nil
 }
 
-// set sets the breakpoints on all CPUs, or none of them.
-func (b *breakpoints) set(prog *ebpf.Program) (err error) {
-	defer func() {
-		if err != nil {
-			b.Close()
-		}
-	}()
-	for cpu := range max(b.probe.Features.CPUs, 1) {
-		event, err := openBreakpoint(b.addr, b.probe.Watch.Size, -1, cpu)
-		if errors.Is(err, unix.ENODEV) {
-			continue // the CPU is offline
-		}
-		if err != nil {
-			return err
-		}
-		b.events = append(b.events, event)
-		fd := int(event.Fd())
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
-			return err
-		}
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writes is HW_BREAKPOINT_W (include/uapi/linux/hw_breakpoint.h).
-const writes = 2
-
-// openBreakpoint makes a breakpoint for writes on a CPU, or of a thread on all CPUs, which
-// does nothing yet. The other number is -1.
-func openBreakpoint(addr uint64, size, thread, cpu int) (*os.File, error) {
-	attr := unix.PerfEventAttr{
-		Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes, Sample: 1, Bits: unix.PerfBitDisabled,
-		Ext1: addr, Ext2: uint64(size), // bp_addr, bp_len
-	}
-	attr.Size = uint32(unsafe.Sizeof(attr))
-	fd, err := unix.PerfEventOpen(&attr, thread, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "breakpoint"), nil
-}
-
-// breakpointRefusal explains why a breakpoint cannot be set.
-func breakpointRefusal(errno unix.Errno) error {
-	switch errno {
-	case unix.ENOSPC:
-		return fmt.Errorf("all hardware breakpoints are in use (error %d), of which each CPU has few, x86 four: watch fewer objects, and end other tools that use them", int(errno))
-	case unix.EACCES, unix.EPERM:
-		return fmt.Errorf("the kernel does not permit it (error %d): breakpoints in its memory need CAP_SYS_ADMIN", int(errno))
-	case unix.EINVAL:
-		return fmt.Errorf("the kernel allows no breakpoint there (error %d): it protects some of its own memory", int(errno))
-	case unix.EOPNOTSUPP, unix.ENOENT:
-		return fmt.Errorf("this machine has no hardware breakpoints (error %d)", int(errno))
-	}
-	return errno
-}
-
-// counts returns how often the hardware has seen a write. Each event is asked on its
-// own CPU, so that all programs for the writes before have run.
-func (b *breakpoints) counts() (n uint64, err error) {
-	n = b.counted
-	for _, e := range b.events {
-		var word [8]byte
-		if _, err := unix.Read(int(e.Fd()), word[:]); err != nil {
-			return 0, fmt.Errorf("read the count of a breakpoint: %w", err)
-		}
-		n += binary.NativeEndian.Uint64(word[:])
-	}
-	return n, nil
-}
-
 // missedWrites returns how many writes the hardware has seen without the program: those
 // of BPF programs and of bpf(2), during which the kernel runs no other.
 func (s *Session) missedWrites(at *attached) (uint64, error) {
@@ -266,10 +113,14 @@ func (s *Session) Unseen() (all []Unseen, err error) {
 	if s.watched == nil || s.closed {
 		return nil, nil
 	}
+	online, _ := OnlineCPUs() // as before, if it is not known
 	for _, at := range s.attached {
 		b, ok := at.link.(*breakpoints)
 		if !ok || len(b.events) == 0 {
 			continue
+		}
+		if err := s.renew(b, online); err != nil {
+			return all, err
 		}
 		since, err := s.unseenBy(b)
 		if gone := s.checkVariables(b.probe); gone != nil {
@@ -286,6 +137,20 @@ func (s *Session) Unseen() (all []Unseen, err error) {
 		b.early = nil
 	}
 	return all, nil
+}
+
+// renew sets breakpoints on the CPUs that have come online, which it remembers.
+func (s *Session) renew(b *breakpoints, online []int) error {
+	if !s.lives(b) {
+		return nil
+	}
+	cpus, err := b.renew(s.coll.Programs[b.program], online)
+	for _, cpu := range cpus {
+		if !slices.Contains(s.rejoined, cpu) {
+			s.rejoined = append(s.rejoined, cpu)
+		}
+	}
+	return err
 }
 
 // unseenBy compares watched memory with what its program has seen last. A write
