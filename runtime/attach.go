@@ -23,17 +23,21 @@ type attached struct {
 	group string // prefix of its event's group in tracefs, if it may have an event
 }
 
-// ErrStopped is returned by [Session.Attach] if [Session.Stop] was called before
-// everything was in place.
+// ErrStopped is returned by [Session.Attach] if [Session.Stop] or [Session.Close] was called
+// before everything was in place.
 var ErrStopped = errors.New("stopped while attaching")
 
 // Attach attaches the programs and returns the number of probes attached. A probe
 // that cannot be attached to every one of its places is left out as a whole, with the
 // chain that it is a level of, and the error joins an [*AttachError] for each.
 // With [Session].Recompile it is traced by kprobe instead, if the kernel takes that.
-// If the session is stopped meanwhile, no more is attached, and the error is
-// [ErrStopped]. If processes cannot be followed, nothing is attached.
+// If the session is stopped or closed meanwhile, no more is attached, and the error is
+// [ErrStopped]. If processes cannot be followed, nothing is attached. What is attached
+// already is not attached again: that is an error.
 func (s *Session) Attach() (int, error) {
+	if s.places() > 0 { // each call would be two events
+		return 0, errors.New("attach a session: it is attached already: load the unit once more")
+	}
 	removeStale()
 	s.attachedAt = clock.Now()
 	for {
@@ -71,17 +75,14 @@ func (s *Session) attachAll() (int, error) {
 	for _, at := range s.unit.Attachments {
 		for _, one := range byTarget(at) {
 			s.report(done, total)
-			if s.stopped.Load() {
+			if !a.addUnlessOver(one) {
 				return 0, ErrStopped
 			}
-			a.mu.Lock()
-			a.add(one)
-			a.mu.Unlock()
 			done += len(one.Places)
 		}
 	}
 	s.report(done, total)
-	if s.stopped.Load() {
+	if s.over() {
 		return 0, ErrStopped
 	}
 	s.rememberModules()
@@ -95,6 +96,18 @@ type attacher struct {
 	errs   []error
 	hooks  func() *hookList // see Kernel.readHooks
 	off    []*tracingSwitch
+}
+
+// addUnlessOver is add, unless the session is stopped or closed, which it reports. What it
+// attaches is there before Close looks for what to detach.
+func (a *attacher) addUnlessOver(at compiler.Attachment) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over() {
+		return false
+	}
+	a.add(at)
+	return true
 }
 
 // add attaches at to as many of its places as possible, with the session's lock held. It takes the probes that fail

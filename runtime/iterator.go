@@ -104,19 +104,22 @@ func (s *Session) nextRow() error {
 }
 
 // Again waits, empties the tables, and makes Read go over the iterators again. Before, Read
-// must have returned io.EOF; if the session is stopped meanwhile, Again returns that, too.
+// must have returned io.EOF; if the session is stopped or closed meanwhile, Again returns that, too.
 func (s *Session) Again(wait time.Duration) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	var due atomic.Bool
 	timer := time.AfterFunc(wait, func() {
 		due.Store(true)
-		_ = s.interrupt() // fails only if the session is being closed
+		_ = s.interrupt() // an eventfd takes more than anybody writes
 	})
 	defer timer.Stop()
-	for !due.Load() {
-		if s.closing.Load() || s.stopped.Load() {
+	for {
+		if s.over() {
 			return io.EOF
+		}
+		if due.Load() {
+			break
 		}
 		if err := s.ring.wait(); err != nil {
 			return err

@@ -101,12 +101,12 @@ func (s *Session) nextRecord() error {
 	}
 }
 
-// endReading makes Read return io.EOF, and closes the ring buffer.
-func (s *Session) endReading() error {
-	if s.closing.Swap(true) {
-		return nil
+// endReading makes Read return io.EOF, and closes the ring buffer when nobody reads any
+// more. The reader may need mu, so it must not be held.
+func (s *Session) endReading() (err error) {
+	if !s.closing.Swap(true) {
+		err = s.ring.interrupt()
 	}
-	err := s.ring.interrupt()
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	return errors.Join(err, s.ring.close())
@@ -170,6 +170,9 @@ func (s *Session) Stop() error {
 // Stopped reports whether Stop has been called.
 func (s *Session) Stopped() bool { return s.stopped.Load() }
 
+// over reports whether the session is stopped or closed, or will be.
+func (s *Session) over() bool { return s.stopped.Load() || s.closing.Load() }
+
 // Wake makes Read return [ErrWoken] once the records that wait now are read.
 // Any goroutine may call it.
 func (s *Session) Wake() error {
@@ -181,6 +184,9 @@ func (s *Session) Wake() error {
 func (s *Session) interrupt() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closing.Load() { // which has ended it
+		return nil
+	}
 	if err := s.ring.interrupt(); err != nil {
 		return fmt.Errorf("wake the reader of the ring buffer: %w", err)
 	}

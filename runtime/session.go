@@ -194,16 +194,19 @@ func (s *Session) loadWithin(limit uint64) (err error) {
 	return err
 }
 
-// Close detaches as [Session.Detach] does, and frees everything.
+// Close ends reading and attaching, detaches as [Session.Detach] does, and frees
+// everything. Any goroutine may call it, also again. Read returns io.EOF from then on, and
+// Attach [ErrStopped].
 func (s *Session) Close() error {
-	errs := []error{s.Detach()}
+	// What waits for the reader, or for what is being attached, must not hold what they need.
+	errs := []error{s.endReading(), s.Detach()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.companions {
 		errs = append(errs, l.Close())
 	}
 	s.companions = nil
-	errs = append(errs, s.endReading(), s.rows.close(), s.unmapAll())
+	errs = append(errs, s.rows.close(), s.unmapAll())
 	for _, p := range s.elements {
 		errs = append(errs, p.Close())
 	}

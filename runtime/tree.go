@@ -16,6 +16,11 @@ import (
 
 // attachCompanions attaches the programs that follow processes and the ends of threads.
 func (s *Session) attachCompanions() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over() {
+		return ErrStopped
+	}
 	for _, c := range s.unit.Companions {
 		l, err := link.AttachTracing(link.TracingOptions{Program: s.coll.Programs[c.Program]})
 		if err != nil {
