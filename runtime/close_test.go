@@ -2,11 +2,13 @@ package runtime
 
 import (
 	"io"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
 
@@ -120,4 +122,14 @@ func TestCloseWhileAttaching(t *testing.T) {
 	require.ErrorIs(t, err, ErrStopped)
 	require.Equal(t, []int{0, 1}, steps)
 	require.Zero(t, s.places())
+}
+
+// TestWithoutParts verifies that a session whose unit was compiled without something says so.
+func TestWithoutParts(t *testing.T) {
+	s := attachable(t, "tp:sys_enter(id == 1000000)")
+	require.EqualError(t, s.TraceIn(os.Stdin), "the unit was compiled without Options.Cgroup")
+	_, err := s.Deserted()
+	require.EqualError(t, err, "the unit was compiled without Options.Tree")
+	_, err = Load(&compiler.Unit{Events: s.unit.Events}, s.kernel)
+	require.EqualError(t, err, "load a unit: it has no programs, as it is that of a recording")
 }

@@ -200,9 +200,13 @@ func untilNUL(b []byte) []byte {
 }
 
 // Elements returns the elements of an array that has an Elem, each with bytes of
-// its own if it is a bitfield. If the array is cut, it returns those in Data.
+// its own if it is a bitfield. If the array is cut, it returns those in Data; of other
+// values, nil.
 func (v *Value) Elements() []Value {
 	var elements []Value
+	if v.Elem == nil {
+		return nil
+	}
 	for data := range slices.Chunk(v.Data, v.Elem.Load.Size) {
 		if len(data) < v.Elem.Load.Size {
 			break

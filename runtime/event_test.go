@@ -147,6 +147,7 @@ func TestReasonOfUserMemory(t *testing.T) {
 
 // TestNumbers covers numbers of all sizes, signed and unsigned.
 func TestNumbers(t *testing.T) {
+	require.Empty(t, (&Value{Value: &compiler.Value{}, Data: make([]byte, 8)}).Elements(), "it is no array with an Elem")
 	for _, tc := range []struct {
 		data     []byte
 		unsigned uint64

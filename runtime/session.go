@@ -92,8 +92,11 @@ type Session struct {
 // CAP_PERFMON. If the verifier refuses programs of some probes, those are left out,
 // see [Session.Refused]; if nothing is left to trace, the error is a
 // [*VerifierError]. Where the kernel is locked down, or rights or memory are missing, it
-// is a [*LoadError].
+// is a [*LoadError]. A unit of a recording, which has no programs, is an error, too.
 func Load(u *compiler.Unit, k *Kernel) (_ *Session, err error) {
+	if u.Collection == nil {
+		return nil, errors.New("load a unit: it has no programs, as it is that of a recording")
+	}
 	if locked(os.ReadFile) {
 		return nil, &LoadError{errLockdown}
 	}

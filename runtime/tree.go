@@ -90,6 +90,9 @@ func (s *Session) FollowChildren(start func() error) error {
 // that have ended stay in the tree until their parents have waited for them, which the
 // first process of a container may never do. It needs a unit with a tree.
 func (s *Session) Deserted() (bool, error) {
+	if s.unit.Tree == nil {
+		return false, errors.New("the unit was compiled without Options.Tree")
+	}
 	left := map[uint32]bool{}
 	var last *uint32
 	for {
@@ -170,8 +173,12 @@ func (s *Session) Unfollowed() (n uint64, err error) {
 // TraceIn restricts a unit with a cgroup to the cgroup of this directory, which must
 // stay open until [Session.Attach] has returned.
 func (s *Session) TraceIn(cgroup *os.File) error {
+	m := s.coll.Maps[compiler.CgroupMap]
+	if m == nil {
+		return errors.New("the unit was compiled without Options.Cgroup")
+	}
 	s.cgroup = cgroup
-	err := s.coll.Maps[compiler.CgroupMap].Put(uint32(0), uint32(cgroup.Fd()))
+	err := m.Put(uint32(0), uint32(cgroup.Fd()))
 	if errors.Is(err, unix.EBADF) {
 		return fmt.Errorf("trace in cgroup %s: it must be a directory of a mount of cgroup v2", cgroup.Name())
 	}

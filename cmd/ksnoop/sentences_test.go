@@ -50,7 +50,8 @@ var unsaid = []string{
 	"the globs match too many functions for a part of the types", "compile with %s of %d: it must be 0 to %d",
 	"compile with RingBytes of %d: it must be a power of two from %d up", "attach kind %s cannot be asked for: only %v can",
 	"trace in cgroup %s: it must be a directory of a mount of cgroup v2", "the unit was compiled without Options.ClearTables",
-	"attach a session: it is attached already: load the unit once more",
+	"the unit was compiled without Options.Cgroup", "the unit was compiled without Options.Tree",
+	"load a unit: it has no programs, as it is that of a recording", "attach a session: it is attached already: load the unit once more",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about
