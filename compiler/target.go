@@ -35,7 +35,7 @@ type Target struct {
 	// known.
 	Hookable func(function string) bool
 	Features Features
-	Arch     *Arch
+	Arch     *Arch // of the kernel, as [resolve.ArchOf] finds it; never nil
 }
 
 // ErrNoModuleBTF is the error that [Target].Module returns for a module without

@@ -44,6 +44,9 @@ func All(traces []*spec.Trace, target *compiler.Target, w Wishes) (*compiler.Pla
 	if kinds := ForcedKinds(); w.Attach != "" && !slices.Contains(kinds, w.Attach) {
 		return nil, fmt.Errorf("attach kind %s cannot be asked for: only %v can", w.Attach, kinds)
 	}
+	if target.Arch == nil {
+		return nil, errors.New("the target has no architecture: set its Arch, which ArchOf finds by the types")
+	}
 	plan := &compiler.Plan{LeftOut: map[string]int{}}
 	var errs []error
 	for i, t := range traces {

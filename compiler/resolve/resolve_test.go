@@ -538,3 +538,12 @@ func TestEnumWithoutName(t *testing.T) {
 		require.Equal(t, 4, v.Scalar.Size)
 	}
 }
+
+// TestTargetWithoutArch verifies that a target that a program has put together without an
+// architecture is refused.
+func TestTargetWithoutArch(t *testing.T) {
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline)
+	target.Arch = nil
+	_, err := All(compilertest.ParseAll(t, "read"), target, Wishes{})
+	require.EqualError(t, err, "the target has no architecture: set its Arch, which ArchOf finds by the types")
+}
