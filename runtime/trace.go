@@ -20,7 +20,8 @@ type Options struct {
 	// Wishes are the attach kind, and whether the specs are a call chain.
 	Wishes resolve.Wishes
 	// Programs selects the calls that are traced and how much of them is
-	// recorded. PID and TID are numbers in this process's pid namespace.
+	// recorded. PID and TID are numbers in this process's pid namespace. What Self,
+	// Tree and Cgroup are follows from the options below.
 	Programs compiler.Options
 	// Tree also traces the descendants of Programs.PID, or if that is 0 the
 	// processes that Attached starts by [Session.FollowChildren].
@@ -127,7 +128,7 @@ func (k *Kernel) compile(plan *compiler.Plan, o Options) (*compiler.Unit, error)
 	if o.TraceSelf {
 		programs.Self = 0
 	}
-	programs.Cgroup = o.Cgroup != nil
+	programs.Cgroup, programs.Tree = o.Cgroup != nil, nil
 	if o.Tree {
 		tasks, err := resolve.FindTasks(k.types)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -191,6 +192,19 @@ func TestTraceTree(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"sh": 1, "true": 2}, seen, "TraceSelf: %v", self)
 	}
+}
+
+// TestTraceOverrides verifies that Trace itself decides about processes and cgroups, and
+// takes no notice of what the options for programs say of them.
+func TestTraceOverrides(t *testing.T) {
+	requireTracing(t)
+	o := Options{TraceSelf: true, Attached: calls(3)}
+	o.Programs = compiler.Options{Self: uint32(os.Getpid()), Cgroup: true, Tree: &compiler.Tasks{}, PID: uint32(os.Getpid())}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	result, err := Trace(ctx, []string{"tp:sys_enter(id) if id == 140 || id == 141"}, o, func(*Event) error { return ErrEnough })
+	require.NoError(t, err)
+	require.Equal(t, uint64(1), result.Counts.Events[0].Delivered)
 }
 
 // TestTraceRefuses verifies that errors in a spec are returned before anything is
