@@ -65,11 +65,12 @@ type Result struct {
 // of the ksnoop command: docs/spec.md describes the language, docs/kprobe-events.md
 // that of kprobe_events lines.
 //
-// It needs CAP_BPF and CAP_PERFMON. If a spec is wrong, the error is a
-// [*spec.Error]; if a function that does not come from a glob cannot be attached to, it may be
-// known before anything is attached, and the error is a [*resolve.KindError]. If ctx is done
-// before all is attached, it is [ErrStopped]. The result is not nil once all has been
-// attached, even if there is an error. Nothing stays attached, even if show panics.
+// It needs CAP_BPF and CAP_PERFMON. If specs are wrong, the error joins a [*spec.Error] for
+// each, of which errors.As finds the first; if a function that does not come from a glob
+// cannot be attached to, it may be known before anything is attached, and errors.As finds a
+// [*resolve.KindError]. If ctx is done before all is attached, the error is [ErrStopped].
+// The result is not nil once all has been attached, even if there is an error. Nothing
+// stays attached, even if show panics.
 func Trace(ctx context.Context, specs []string, o Options, show func(*Event) error) (result *Result, err error) {
 	traces, err := parseAll(specs)
 	if err != nil {

@@ -24,7 +24,7 @@ const block = 256 << 10
 const mostEntry = mostBlock - 1<<20
 
 // Writer writes a recording. It keeps what is to be written until a block is full, or
-// until Flush.
+// until Flush. Only one goroutine at a time may use it.
 type Writer struct {
 	w       io.Writer
 	unit    *compiler.Unit

@@ -23,7 +23,7 @@ import (
 )
 
 // Printer prints the events of a session in one of the formats. It keeps the text
-// until Flush.
+// until Flush. Only one goroutine at a time may use it.
 type Printer interface {
 	Event(*runtime.Event) error
 	Table(*runtime.Table) error   // shows what was counted of a spec with aggregates, so far
