@@ -121,6 +121,16 @@ func (t *Types) Underlying(id btf.TypeID) btf.TypeID {
 	return 0
 }
 
+// Word reports whether a type is a pointer, or a number of 8 bytes.
+func (t *Types) Word(id btf.TypeID) bool {
+	raw, _ := t.at(t.Underlying(id))
+	if raw == nil {
+		return false
+	}
+	k := kindOf(raw)
+	return k == Pointer || (k == Int || k == Enum64) && word(raw, 8) == 8
+}
+
 // Named returns an iterator over the types of these kinds whose names begin with
 // the prefix, in the order of the file. It skips types without a name and the
 // types of the base.

@@ -65,7 +65,7 @@ type lineWords struct {
 func (c *specWord) lineArgument(fn *call, has lineWords) {
 	p := findPosition(c.masked, strings.LastIndexAny(c.masked, " =")+1)
 	p.next = []string{" ", ":"}
-	if p.inList {
+	if p.address = p.inList; p.address {
 		p.next = []string{")"}
 	}
 	c.at = strings.LastIndexAny(c.masked, " =:(") + 1
@@ -88,7 +88,7 @@ func (c *specWord) lineValues(fn *call, has lineWords, p position) {
 	if !p.inList { // as a string, it is no address
 		c.add("$comm", "", p.next...)
 	}
-	if has.result {
+	if has.result && (fn == nil || !p.address || fn.types.Word(fn.result)) {
 		c.add("$retval", "", p.next...)
 	}
 	if has.stack {

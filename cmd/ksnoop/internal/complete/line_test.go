@@ -13,7 +13,7 @@ import (
 )
 
 // TestLineValues verifies that the compiler accepts all that is offered as an argument of
-// a line, but for numbers in place of addresses.
+// a line.
 func TestLineValues(t *testing.T) {
 	system := madeSystem(t)
 	types, err := btf.LoadSpecFromReader(bytes.NewReader(system.raw))
@@ -25,15 +25,14 @@ func TestLineValues(t *testing.T) {
 	} {
 		for _, arg := range []struct{ before, after string }{{" ", ""}, {" x=", ""}, {" $comm y=", ""}, {" +0(", "):x8"}, {" +8(+0(", ")):x8"}} {
 			offered := completeSpec(system, place+arg.before, false)
-			if place != "p vfs_read+0x4" && place != "t tock" {
+			if place != "p vfs_read+0x4" && (place != "t tick" || arg.after == "") && place != "t tock" {
 				require.NotEmpty(t, offered, place+arg.before)
 			}
 			for _, c := range offered {
 				line, err := kprobe.Parse(c.text + arg.after)
 				require.NoError(t, err)
-				if _, err = resolve.One(line, target); err != nil {
-					require.ErrorContains(t, err, "is int, not an address")
-				}
+				_, err = resolve.One(line, target)
+				require.NoError(t, err)
 			}
 		}
 	}

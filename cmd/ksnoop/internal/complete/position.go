@@ -19,6 +19,7 @@ type position struct {
 	arrow    bool        // "->" and not "."
 	typeKind rawbtf.Kind // struct, union or enum
 	cast     bool        // right behind parentheses that do not follow a name
+	address  bool        // in the parentheses of a line, where only addresses have a meaning
 }
 
 type placeKind int

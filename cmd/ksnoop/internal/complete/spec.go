@@ -133,9 +133,16 @@ func (c *specWord) arguments(fn *call, p position) {
 }
 
 func (c *specWord) addField(fn *call, name string, typ btf.TypeID, p position) {
-	more := p.next
-	if access := fn.accessor(typ); access != "" {
-		more = append([]string{access}, more...)
+	var more []string
+	access := fn.accessor(typ)
+	if access != "" {
+		more = append(more, access)
+	}
+	switch {
+	case !p.address || fn.types.Word(typ):
+		more = append(more, p.next...)
+	case access == "":
+		return
 	}
 	c.add(name, fn.types.CName(typ), more...)
 }
@@ -163,13 +170,16 @@ func (c *call) operandType(text string) (operandType, bool) {
 }
 
 func (c *specWord) builtins(fn *call, p position) {
+	end := findSpan(c.masked).end > 0
 	for _, name := range spec.Builtins {
-		if name != "arg" {
+		switch {
+		case name == "arg":
+			for i, f := range fn.params {
+				c.addField(fn, fmt.Sprintf("arg%d", i+1), f.Type, p)
+			}
+		case fn.iterator, name == "retval" && fn.result == 0, name == "duration" && fn.tracepoint && !end:
+		default:
 			c.add(name, "", p.next...)
-			continue
-		}
-		for i, f := range fn.params {
-			c.addField(fn, fmt.Sprintf("arg%d", i+1), f.Type, p)
 		}
 	}
 }

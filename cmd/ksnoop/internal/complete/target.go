@@ -99,7 +99,7 @@ func (c *specWord) iterator(name string) *call {
 	if fn == nil || len(fn.params) < 2 || types.Kind(fn.result) != rawbtf.Int || types.Name(types.Target(fn.params[0].Type)) != iteratorType+"meta" {
 		return nil
 	}
-	fn.result = 0
+	fn.result, fn.iterator = 0, true
 	return fn
 }
 
@@ -163,11 +163,11 @@ func (c *specWord) tracepoint(name string) *call {
 		}
 		for _, prefix := range resolve.TracepointNames {
 			if fn := functionCall(types, prefix+name); fn != nil && len(fn.params) > 0 {
-				return &call{types: types, params: fn.params[1:]}
+				return &call{types: types, params: fn.params[1:], tracepoint: true}
 			}
 		}
 		proto := types.Fields(types.Target(types.Underlying(types.Find(tracepointType+name, rawbtf.Typedef))))
-		return &call{types: types, params: proto[min(1, len(proto)):]}
+		return &call{types: types, params: proto[min(1, len(proto)):], tracepoint: true}
 	}
 	return nil
 }

@@ -21,7 +21,10 @@ type operandType struct {
 type call struct {
 	types  *rawbtf.Types
 	params []rawbtf.Field // without names where BTF has none
-	result btf.TypeID     // 0 for void, or a tracepoint
+	result btf.TypeID     // 0 for void, a tracepoint or an iterator
+
+	tracepoint bool // takes no time
+	iterator   bool // is run by ksnoop itself, so that values of the thread say nothing
 }
 
 // typeOf returns the type of a value, or false if it has none, or one without parts.
