@@ -150,12 +150,23 @@ func (k *Kernel) readSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 func openSymbolFile() (*os.File, error) {
 	f, err := os.Open("/proc/kallsyms")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y")
+		return nil, noSymbolFile("/proc")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the symbol table: %w", err)
 	}
 	return f, nil
+}
+
+// noSymbolFile returns an error that explains why procfs, which is mounted at a
+// directory if at all, has no symbol table. With subset=pid it has only processes.
+func noSymbolFile(proc string) error {
+	_, processes := os.Stat(proc + "/self")
+	_, others := os.Stat(proc + "/version")
+	if processes == nil && errors.Is(others, os.ErrNotExist) {
+		return errors.New("read the symbol table: there is no /proc/kallsyms, as /proc is mounted with subset=pid: mount it without (mount -t proc proc /proc)")
+	}
+	return errors.New("read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y")
 }
 
 // readSymbolFile reads the wanted symbols from /proc/kallsyms.

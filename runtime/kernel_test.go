@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,16 @@ func TestOpenForBindsOnce(t *testing.T) {
 			require.ErrorContains(t, err, tc.err)
 		}
 	}
+}
+
+// TestNoSymbolFile verifies what is said where procfs is not mounted, or has only
+// processes, or the kernel has no symbol table.
+func TestNoSymbolFile(t *testing.T) {
+	proc := t.TempDir()
+	const mount = "read the symbol table: there is no /proc/kallsyms: mount procfs (mount -t proc proc /proc), or boot a kernel built with CONFIG_KALLSYMS=y"
+	require.EqualError(t, noSymbolFile(proc), mount)
+	require.NoError(t, os.Mkdir(proc+"/self", 0o700))
+	require.EqualError(t, noSymbolFile(proc), "read the symbol table: there is no /proc/kallsyms, as /proc is mounted with subset=pid: mount it without (mount -t proc proc /proc)")
+	require.NoError(t, os.WriteFile(proc+"/version", nil, 0o600))
+	require.EqualError(t, noSymbolFile(proc), mount)
 }
