@@ -158,7 +158,7 @@ func (f *recordFile) create() (err error) {
 		}
 	}
 	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-		return fmt.Errorf("create %s: %w", f.Name, errors.Unwrap(err))
+		return fmt.Errorf("create %s: %w", f.Name, withRoom(errors.Unwrap(err)))
 	}
 	f.Writer = f.file
 	if info, err := f.file.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -171,13 +171,18 @@ func (f *recordFile) create() (err error) {
 // Write writes to the file or to standard output, and says what its errors mean.
 func (f *recordFile) Write(p []byte) (int, error) {
 	n, err := f.Writer.Write(p)
-	switch {
-	case errors.Is(err, unix.EPIPE) && f.Name == "-":
-		err = term.ErrReaderGone
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
-		err = fmt.Errorf("%w: make room there, or record less, as with --rotate 100M --keep 2", err)
+	if errors.Is(err, unix.EPIPE) && f.Name == "-" {
+		return n, term.ErrReaderGone
 	}
-	return n, err
+	return n, withRoom(err)
+}
+
+// withRoom adds to an error what makes room, if that is what was missing.
+func withRoom(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+		return fmt.Errorf("%w: make room there, or record less, as with --rotate 100M --keep 2", err)
+	}
+	return err
 }
 
 // full reports whether the next file is due.
@@ -190,19 +195,20 @@ func (f *recordFile) rotate() error {
 	}
 	for n := f.kept(); n > 0; n-- {
 		if err := os.Rename(f.numbered(n-1), f.numbered(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return fmt.Errorf("write the recording: %w", err)
 		}
 	}
 	f.part++
 	return f.create()
 }
 
-// Close closes the file.
+// Close closes the file, unless that was done before.
 func (f *recordFile) Close() error {
-	if f.file == nil {
+	file := f.file
+	if f.file = nil; file == nil {
 		return nil
 	}
-	if err := f.file.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
 	return nil

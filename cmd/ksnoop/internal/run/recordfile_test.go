@@ -50,6 +50,18 @@ func TestRotate(t *testing.T) {
 	require.EqualError(t, err, "--rotate renames files, and /dev/null is not a regular one: name another file")
 }
 
+// TestRotateOntoDirectory verifies that there is one error if the files cannot be renamed
+// any more: that of the file, which is closed by then, would be another one.
+func TestRotateOntoDirectory(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	f, err := openFile(&FileOptions{Name: name, Rotate: 10, Keep: 1}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	require.NoError(t, os.Mkdir(name+".1", 0o700))
+	require.EqualError(t, f.rotate(), fmt.Sprintf("write the recording: rename %s %[1]s.1: file exists", name))
+	require.NoError(t, f.Close())
+}
+
 // TestOwnerOnly verifies that a file that was there before is readable for its owner only
 // from then on.
 func TestOwnerOnly(t *testing.T) {
