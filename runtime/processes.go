@@ -20,7 +20,7 @@ import (
 
 // Process returns the kernel's id of the process that has this number in
 // ksnoop's pid namespace. It returns an error if there is no such process, or if the
-// number is that of another thread of one.
+// number is that of another thread of one: these errors are ESRCH.
 func (k *Kernel) Process(number uint32) (uint32, error) {
 	tasks, err := k.Tasks()
 	if err != nil {
@@ -29,9 +29,9 @@ func (k *Kernel) Process(number uint32) (uint32, error) {
 	t, ok := findTask(tasks, number)
 	switch {
 	case !ok:
-		return 0, fmt.Errorf("process %d does not exist: --comm NAME traces processes by their name, also those to come", number)
+		return 0, noProcess("process %d does not exist: --comm NAME traces processes by their name, also those to come", number)
 	case t.TID != t.PID:
-		return 0, fmt.Errorf("%d is a thread, not a process: --tid traces a single thread", number)
+		return 0, noProcess("%d is a thread, not a process: --tid traces a single thread", number)
 	}
 	return t.PID, nil
 }
@@ -45,10 +45,19 @@ func (k *Kernel) Thread(number uint32) (uint32, error) {
 	}
 	t, ok := findTask(tasks, number)
 	if !ok {
-		return 0, fmt.Errorf("thread %d does not exist: --comm NAME traces threads by their name, also those to come", number)
+		return 0, noProcess("thread %d does not exist: --comm NAME traces threads by their name, also those to come", number)
 	}
 	return t.TID, nil
 }
+
+// noProcessError is the error for a number that is of no process, or of no thread.
+type noProcessError struct{ error }
+
+func noProcess(format string, number uint32) error {
+	return noProcessError{fmt.Errorf(format, number)}
+}
+
+func (noProcessError) Is(target error) bool { return target == unix.ESRCH }
 
 func findTask(tasks []Task, number uint32) (Task, bool) {
 	for _, t := range tasks {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/codegen"
@@ -163,7 +165,9 @@ func (b *Bound) Compile(p *Programs, k *runtime.Kernel) (*compiler.Unit, error) 
 		return nil, err
 	}
 	if k != nil {
-		if err := k.FindProcesses(&opts); err != nil {
+		if err := k.FindProcesses(&opts); errors.Is(err, unix.ESRCH) {
+			return nil, exit.Misuse(err)
+		} else if err != nil {
 			return nil, err
 		}
 	}
