@@ -53,6 +53,12 @@ func openCgroup(option, text string) (*os.File, error) {
 	return dir, nil
 }
 
+// removed reports whether a cgroup was removed after its directory was opened. No thread
+// can be in it any more, and one that is made with its name is another cgroup.
+func removed(dir *os.File) bool {
+	return unix.Faccessat(int(dir.Fd()), "cgroup.procs", unix.F_OK, 0) == unix.ENOENT
+}
+
 // cgroupByID returns the directory of a cgroup: its inode number is the id.
 func cgroupByID(id uint64) (string, error) {
 	mounts, err := cgroup.Mounts("/proc/self/mountinfo")

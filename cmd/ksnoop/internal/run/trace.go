@@ -126,7 +126,7 @@ func (t *tracing) follow(o *Options, s *term.Streams, session *runtime.Session, 
 	if err := t.begin(session, s.Err); err != nil {
 		return stopper.Explain(err)
 	}
-	losses := startWatch(session, unit, s.Err)
+	losses := startWatch(session, unit, s.Err, t.cgroup)
 	tables := startTables(session, &o.Tables, unit.Iterates())
 	err := to.follow(session, t, losses, tables)
 	tables.stop()

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type watch struct {
 	session *runtime.Session
 	unit    *compiler.Unit
 	stderr  io.Writer
+	cgroup  *os.File // whose removal ends the session, or nil
 	stopped chan struct{}
 	ended   sync.WaitGroup
 	next    *time.Timer // until the next look
@@ -43,8 +45,8 @@ const (
 	quietInterval = 5 * time.Second
 )
 
-func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer) *watch {
-	w := &watch{session: session, unit: unit, stderr: stderr, stopped: make(chan struct{}), next: time.NewTimer(watchInterval)}
+func startWatch(session *runtime.Session, unit *compiler.Unit, stderr io.Writer, cgroup *os.File) *watch {
+	w := &watch{session: session, unit: unit, stderr: stderr, cgroup: cgroup, stopped: make(chan struct{}), next: time.NewTimer(watchInterval)}
 	w.ended.Go(func() {
 		defer w.next.Stop()
 		for {
@@ -78,6 +80,11 @@ func (w *watch) stop() {
 // they cannot be read, the end of the run reports that.
 func (w *watch) look() time.Duration {
 	w.lookUnseen()
+	if w.cgroup != nil && removed(w.cgroup) {
+		fmt.Fprintf(w.stderr, "ksnoop: cgroup %s was removed\n", render.PlainName(w.cgroup.Name()))
+		w.cgroup = nil
+		_ = w.session.Stop() // the end of the run finds the error, too
+	}
 	if w.session.Gone() || allEnded(w.session) {
 		_ = w.session.Wake() // fails only if the session is being closed
 	}
