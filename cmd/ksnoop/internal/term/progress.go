@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +38,9 @@ func (p *progress) show(done, total int, now time.Time) {
 		return
 	}
 	p.next, p.drawn = now.Add(redraw), true
-	fmt.Fprintf(p.w, "\r\x1b[Kksnoop: %s %d of %d functions", p.verb, p.functions*done/total, p.functions)
+	cols, _ := sizeOf(p.w) // a line that goes on in the next one could not be erased
+	line := cutLine(fmt.Appendf(nil, "ksnoop: %s %d of %d functions", p.verb, p.functions*done/total, p.functions), cols)
+	fmt.Fprintf(p.w, "\r\x1b[K%s", line)
 }
 
 func (p *progress) clear() {
@@ -48,10 +51,10 @@ func (p *progress) clear() {
 }
 
 // WithProgress runs a step of a session and shows its progress on w, if w is a
-// terminal.
+// terminal that obeys control sequences.
 func WithProgress(w io.Writer, session *runtime.Session, verb string, functions int, step func() error) error {
 	w = FileOf(w) // redrawing the line takes control characters
-	if !IsTerminal(w) {
+	if !IsTerminal(w) || os.Getenv("TERM") == "dumb" {
 		return step()
 	}
 	p := newProgress(w, verb, functions, time.Now())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
 	"github.com/ksnoop/ksnoop/runtime"
 )
 
@@ -42,6 +43,23 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestProgressNarrow verifies that nothing is left of the line on a terminal that has no
+// room for it.
+func TestProgressNarrow(t *testing.T) {
+	emulator, tty := fixture.OpenTerminal(t)
+	defer emulator.Close()
+	defer tty.Close()
+	shown := fixture.NewEmulator(20, 6)
+	fixture.Resize(t, tty, 20, 6)
+	p := newProgress(tty, "attaching", 500, time.Unix(0, 0))
+	for i := range 3 {
+		p.show(i, 500, time.Unix(int64(i+1), 0))
+	}
+	p.clear()
+	shown.Show(t, fixture.Written(t, emulator, tty))
+	require.Empty(t, shown.Text(t))
+}
+
 func TestIsTerminal(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
@@ -52,6 +70,13 @@ func TestIsTerminal(t *testing.T) {
 	defer file.Close()
 	require.False(t, IsTerminal(file))
 	require.False(t, IsTerminal(new(bytes.Buffer)))
+	t.Setenv("TERM", "dumb")
+	session := new(runtime.Session)
+	require.NoError(t, WithProgress(terminal, session, "attaching", 1, func() error {
+		require.Nil(t, session.Progress, "such a terminal shows control sequences as text")
+		return nil
+	}))
+	t.Setenv("TERM", "xterm")
 	for _, w := range []io.Writer{terminal, file} {
 		session := new(runtime.Session)
 		require.Equal(t, io.EOF, WithProgress(w, session, "attaching", 1, func() error {
