@@ -71,7 +71,7 @@ type recorder struct {
 func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 	first := r.unit == nil
 	if first {
-		if err := r.file.create(); err != nil { // now, as the specs are right
+		if err := r.file.create(); err != nil { // now, as the specs are right, but not yet that it is overwritten
 			return err
 		}
 		r.clock.Offset = clock.WallOffset()
@@ -95,6 +95,9 @@ func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
 
 func (r *recorder) begin(session *runtime.Session) error {
 	r.last = session.AttachedAt()
+	if err := r.file.clear(); err != nil {
+		return err
+	}
 	return r.start()
 }
 

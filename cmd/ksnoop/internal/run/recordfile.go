@@ -146,18 +146,14 @@ func (f *recordFile) removeEarlier() error {
 	return nil
 }
 
-// create creates the file, unless it is standard output. Only its owner may read it, as
-// it has memory of the kernel.
+// create opens the file, or creates it, unless it is standard output. What it has of an
+// earlier recording stays until clear is called. Only its owner may read it, as it has
+// memory of the kernel.
 func (f *recordFile) create() (err error) {
 	if f.Name == "-" {
 		return nil
 	}
-	if f.part == 0 {
-		if err := f.removeEarlier(); err != nil {
-			return err
-		}
-	}
-	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+	if f.file, err = os.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return fmt.Errorf("create %s: %w", f.Name, withRoom(errors.Unwrap(err)))
 	}
 	f.Writer = f.file
@@ -166,6 +162,23 @@ func (f *recordFile) create() (err error) {
 		return err
 	}
 	return f.file.Chmod(0o600) // of a file that was there before
+}
+
+// clear removes what an earlier recording has left, in this file and in those that have
+// its name with a number.
+func (f *recordFile) clear() error {
+	if f.file == nil || f.Writer != f.file { // standard output, a device or a pipe
+		return nil
+	}
+	if f.part == 0 {
+		if err := f.removeEarlier(); err != nil {
+			return err
+		}
+	}
+	if err := f.file.Truncate(0); err != nil {
+		return fmt.Errorf("create %s: %w", f.Name, errors.Unwrap(err))
+	}
+	return nil
 }
 
 // Write writes to the file or to standard output, and says what its errors mean.
@@ -199,7 +212,10 @@ func (f *recordFile) rotate() error {
 		}
 	}
 	f.part++
-	return f.create()
+	if err := f.create(); err != nil {
+		return err
+	}
+	return f.clear()
 }
 
 // Close closes the file, unless that was done before.

@@ -103,8 +103,15 @@ func TestRotateAgain(t *testing.T) {
 	require.FileExists(t, name+".1", "this one has one file")
 	f, err = openFile(&FileOptions{Name: name, Rotate: 10, Keep: 2}, &term.Streams{})
 	require.NoError(t, err)
-	require.FileExists(t, name+".1", "until the specs are known to be right")
 	require.NoError(t, f.create())
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, recording.Magic+"\x01", string(text), "until everything is attached")
+	require.FileExists(t, name+".1", "as well")
+	require.NoError(t, f.clear())
+	text, err = os.ReadFile(name)
+	require.NoError(t, err)
+	require.Empty(t, text)
 	for suffix, there := range map[string]bool{"": true, ".1": false, ".2": false, ".3": false, ".4": true, ".5": true} {
 		_, err := os.Stat(name + suffix)
 		require.Equal(t, there, err == nil, suffix)
@@ -128,6 +135,7 @@ func TestRotateOver(t *testing.T) {
 	require.NoError(t, os.WriteFile(name+".2", []byte(recording.Magic), 0o600))
 	f.Keep = 3
 	require.NoError(t, f.create())
+	require.NoError(t, f.clear())
 	require.NoError(t, f.Close())
 	require.NoFileExists(t, name+".2")
 }
