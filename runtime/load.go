@@ -263,7 +263,8 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 	case errors.Is(err, unix.EMFILE):
 		return &LoadError{errFiles}
 	case errors.Is(err, unix.ENOMEM):
-		return &LoadError{fmt.Errorf("no memory for %s: lower --pages, or raise the limit of the memory cgroup (memory.max)", refusedMap(c, err))}
+		what, less := refusedMap(c, err)
+		return &LoadError{fmt.Errorf("no memory for %s: %sraise the limit of the memory cgroup (memory.max)", what, less)}
 	case errors.As(err, &refused) && refusedByLockdown(refused.Log):
 		return &LoadError{errLockdown}
 	case errors.As(err, &refused) && len(refused.Log) > 0:

@@ -66,13 +66,18 @@ func TestNoMemory(t *testing.T) {
 	spec := &ebpf.CollectionSpec{Maps: map[string]*ebpf.MapSpec{
 		"events": {Type: ebpf.RingBuf, MaxEntries: 1 << 20},
 		"calls":  {Type: ebpf.Hash},
+
+		"table_0":        {Type: ebpf.Hash, MaxEntries: 10240},
+		"stacks_table_0": {Type: ebpf.StackTrace, MaxEntries: 20480},
 	}}
 	for text, want := range map[string]string{
-		"map events: map create":     "the ring buffer of 1024 KiB",
-		"map calls: map create":      `the map "calls"`,
-		"program fentry on events: ": "the programs and maps",
+		"map events: map create":         "the ring buffer of 1024 KiB: lower --pages, or",
+		"map table_0: map create":        "a table of 10240 keys: lower --keys, or",
+		"map stacks_table_0: map create": "the stacks of a table: lower --keys, or",
+		"map calls: map create":          `the map "calls":`,
+		"program fentry on events: ":     "the programs and maps: lower --pages, or",
 	} {
 		err := loadError(spec, fmt.Errorf("%s: %w", text, unix.ENOMEM), math.MaxUint64, Privileges{})
-		require.EqualError(t, err, "load the programs: no memory for "+want+": lower --pages, or raise the limit of the memory cgroup (memory.max)")
+		require.EqualError(t, err, "load the programs: no memory for "+want+" raise the limit of the memory cgroup (memory.max)")
 	}
 }

@@ -197,16 +197,20 @@ func memlockNote(asked, got uint32, limit uint64) string {
 const memlockCure = "before Linux 5.11 it counts maps: raise it (ulimit -l unlimited), or give ksnoop CAP_SYS_RESOURCE"
 
 // refusedMap returns the name of the map that an error of package ebpf is about,
-// which only its text tells.
-func refusedMap(c *ebpf.CollectionSpec, err error) string {
+// which only its text tells, and what would take less memory.
+func refusedMap(c *ebpf.CollectionSpec, err error) (what, less string) {
 	for name, m := range c.Maps {
 		switch {
 		case !strings.Contains(err.Error(), "map "+name+": "):
 		case m.Type == ebpf.RingBuf:
-			return fmt.Sprintf("the ring buffer of %d KiB", m.MaxEntries>>10)
+			return fmt.Sprintf("the ring buffer of %d KiB", m.MaxEntries>>10), "lower --pages, or "
+		case strings.HasPrefix(name, "table_"):
+			return fmt.Sprintf("a table of %d keys", m.MaxEntries), "lower --keys, or "
+		case m.Type == ebpf.StackTrace:
+			return "the stacks of a table", "lower --keys, or "
 		default:
-			return fmt.Sprintf("the map %q", name)
+			return fmt.Sprintf("the map %q", name), ""
 		}
 	}
-	return "the programs and maps"
+	return "the programs and maps", "lower --pages, or "
 }
