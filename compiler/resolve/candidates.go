@@ -107,6 +107,9 @@ func findCandidates(trace *spec.Trace, target *compiler.Target) (*candidates, er
 		}
 	}
 	if len(c.types) == 0 {
+		if err := c.notInIt(symbols); err != nil {
+			return nil, err
+		}
 		return nil, unknownFunction(target, trace, symbols)
 	}
 	for _, s := range symbols {

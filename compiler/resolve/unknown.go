@@ -34,6 +34,35 @@ func (c *candidates) noModule(module string, symbols []kallsyms.Symbol) error {
 		WithHint("the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)")
 }
 
+// notInIt returns an error for a function that is not in the module before its name, where
+// that has types, or nil if there is none or the function has no type there.
+func (c *candidates) notInIt(symbols []kallsyms.Symbol) error {
+	module, name := c.trace.Module.Name, c.trace.Func.Name
+	where := "module " + module
+	if module == vmlinux {
+		module, where = "", "the kernel itself"
+	} else if module == "" {
+		return nil
+	}
+	if c.target.Symbols == nil || slices.ContainsFunc(symbols, func(s kallsyms.Symbol) bool { return s.Module == module }) || len(c.target.Symbols.Suffixed(name)) > 0 {
+		return nil
+	}
+	symbols = slices.DeleteFunc(slices.Clone(symbols), func(s kallsyms.Symbol) bool { return !s.Text() })
+	err := c.errorf("there is no function %s in %s", c.subject(), where)
+	switch {
+	case len(symbols) > 0 && symbols[0].Module == "":
+		return err.WithHint("%s is a function of the kernel itself: leave out the module", name)
+	case len(symbols) > 0:
+		return err.WithHint("it is in module %s: %[1]s:%s", symbols[0].Module, name)
+	case module == "" || c.from == nil:
+		return nil
+	}
+	if near, ok := spec.Nearest(name, untilError(typeNames(c.target, c.from, FuncKind))); ok {
+		return err.WithMeant("%s", near)
+	}
+	return err
+}
+
 func (c *candidates) onlyCopies(copies []kallsyms.Symbol) error {
 	return c.errorf("this kernel has %s only as %s, with arguments that may differ from its type", c.subject(), copies[0].Name).
 		WithHint("to trace it anyway, use this name: %s", copies[0].Name)

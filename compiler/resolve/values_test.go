@@ -90,6 +90,8 @@ ffffffffc0001010 d debug	[loop]
 ffffffffc0002010 d debug	[nat]
 0000000000002100 a hits	[nat]
 ffffffffc0002020 D typed	[nat]
+ffffffffc0003000 t nat_send	[nat]
+ffffffffc0003010 t nat_asm	[nat]
 `), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
@@ -98,7 +100,8 @@ ffffffffc0002020 D typed	[nat]
 	}
 	modules := map[string][]btf.Type{
 		"loop": {structure("disk", 4), structure("both", 4), structure("buf", 4)},
-		"nat":  {structure("table", 8), structure("both", 8), &btf.Var{Name: "typed", Type: structure("table", 8), Linkage: btf.GlobalVar}},
+		"nat": {structure("table", 8), structure("both", 8), &btf.Var{Name: "typed", Type: structure("table", 8), Linkage: btf.GlobalVar},
+			compilertest.Function("nat_send", compilertest.Int)},
 	}
 	target.Modules = func() []string { return []string{"loop", "nat"} }
 	target.Module = func(name string) (*btf.Spec, error) {
@@ -109,6 +112,26 @@ ffffffffc0002020 D typed	[nat]
 		return btf.LoadSpecFromReader(bytes.NewReader(raw))
 	}
 	return target
+}
+
+// TestNotInModule verifies what is said of a function that the module before its name has
+// not.
+func TestNotInModule(t *testing.T) {
+	target := withModules(t)
+	for text, want := range map[string]string{
+		"nat:nat_sent":     "there is no function nat_sent in module nat\n  nat:nat_sent\n      ^^^^^^^^\n  did you mean 'nat_send'?",
+		"nat:other":        "there is no function other in module nat\n  nat:other\n      ^^^^^",
+		"nat:read":         "there is no function read in module nat\n  nat:read\n      ^^^^\n  read is a function of the kernel itself: leave out the module",
+		"loop:nat_send":    "there is no function nat_send in module loop\n  loop:nat_send\n       ^^^^^^^^\n  it is in module nat: nat:nat_send",
+		"vmlinux:nat_send": "there is no function nat_send in the kernel itself\n  vmlinux:nat_send\n          ^^^^^^^^\n  it is in module nat: nat:nat_send",
+		"vmlinux:nat_sent": "there is no function nat_sent in this kernel\n  vmlinux:nat_sent\n          ^^^^^^^^",
+		"nat:nat_asm":      "nat_asm has no type in BTF, so its arguments are not known (it is not written in C, or BTF left it out)\n  nat:nat_asm\n      ^^^^^^^",
+	} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err)
+		_, err = One(trace, target)
+		require.EqualError(t, err, want)
+	}
 }
 
 // TestModuleValues verifies that values of modules have the types of their module, and
