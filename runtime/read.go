@@ -19,17 +19,29 @@ var ErrWoken = errors.New("woken")
 // wrote it. It is valid until the next call.
 func (s *Session) ReadRecord() ([]byte, error) {
 	s.reading.Lock()
-	err := s.nextRecord()
-	s.reading.Unlock()
-	if err != nil {
-		return nil, err
+	defer s.reading.Unlock()
+	if err := s.nextRecord(); err != nil {
+		return nil, s.notRead(err)
 	}
 	number, err := recordedEvent(s.unit, s.record)
 	if err != nil {
 		return nil, err
 	}
+	if gone := s.checkVariables(s.unit.Events[number].Probe); gone != nil {
+		s.unread[number].Add(1)
+		return nil, gone
+	}
 	s.delivered[number].Add(1)
 	return s.record, nil
+}
+
+// notRead returns why there is no record. A reader that was woken looks for variables
+// that have gone, as no event of them may come any more.
+func (s *Session) notRead(err error) error {
+	if errors.Is(err, ErrWoken) {
+		return cmp.Or(s.checkAllVariables(), err)
+	}
+	return err
 }
 
 // Read waits for the next record and decodes it into ev, whose former content
@@ -39,12 +51,8 @@ func (s *Session) ReadRecord() ([]byte, error) {
 func (s *Session) Read(ev *Event) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	err := s.nextRecord()
-	if errors.Is(err, ErrWoken) {
-		return cmp.Or(s.checkAllVariables(), err)
-	}
-	if err != nil {
-		return err
+	if err := s.nextRecord(); err != nil {
+		return s.notRead(err)
 	}
 	if err := ev.Decode(s.unit, s.record); err != nil {
 		return err

@@ -175,6 +175,8 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 			return r.losses(losses)
 		case errors.Is(err, runtime.ErrWoken):
 			err = errors.Join(r.losses(losses), r.due(tables), r.settle())
+		default:
+			err = errors.Join(r.flush(), err)
 		}
 		if err != nil {
 			return err
@@ -186,6 +188,14 @@ func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch,
 			return r.losses(losses)
 		}
 	}
+}
+
+// flush writes what was read.
+func (r *recorder) flush() error {
+	if r.shown == nil {
+		return r.out.Flush()
+	}
+	return errors.Join(r.out.Flush(), r.shown.flush())
 }
 
 // read reads the next record, with p one of a pass over iterators.
