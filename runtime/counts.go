@@ -23,6 +23,8 @@ type SessionCounts struct {
 	Missed []Missed
 	// Unfollowed counts the processes of the process tree that are not traced.
 	Unfollowed uint64
+	// Objects counts the objects that were followed until [Session.Stop].
+	Objects uint64
 }
 
 // Counts returns what has been counted so far.
@@ -33,6 +35,7 @@ func (s *Session) Counts() (c SessionCounts, err error) {
 	if c.Missed, err = s.Missed(); err != nil {
 		return c, err
 	}
+	c.Objects = s.followed.Load()
 	c.Unfollowed, err = s.Unfollowed()
 	return c, err
 }
@@ -288,6 +291,14 @@ func (c *counterMemory) unmap() error {
 	b := c.bytes
 	c.bytes = nil
 	return unix.Munmap(b)
+}
+
+// countObjects remembers how many objects were followed until now: programs go on after
+// Stop.
+func (s *Session) countObjects() {
+	if s.objects != nil && !s.stopped.Load() { // a session that is closed has ended before
+		_ = s.objects.use(func(load func(off int) uint64) { s.followed.Store(load(compiler.ObjectLast)) })
+	}
 }
 
 // Objects returns how many objects the spec has chosen so far, and the numbers of all

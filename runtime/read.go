@@ -171,6 +171,7 @@ func (s *Session) Waits() uint64 { return s.waits }
 // when Stop returns. Any goroutine may call it.
 func (s *Session) Stop() error {
 	err := s.freeze()
+	s.countObjects()
 	s.stopped.Store(true)
 	return errors.Join(err, s.interrupt())
 }

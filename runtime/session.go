@@ -86,6 +86,8 @@ type Session struct {
 
 	modules map[string]uint64 // modules of attached functions, see moduleID
 	gone    atomic.Bool       // whether checkVariables has returned an error
+
+	followed atomic.Uint64 // objects that were followed until Stop
 }
 
 // Load verifies and loads the programs and maps of a unit. It needs CAP_BPF and

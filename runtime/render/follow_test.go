@@ -116,9 +116,10 @@ func TestFollowKeeps(t *testing.T) {
 		require.NoError(t, p.Event(event(2, n+1, 2000, 5)))
 	}
 	require.Len(t, p.(*followJSON).objects, mostPaths)
-	p.End(Summary{})
+	p.End(Summary{Objects: objects + 2}) // of two, all events were lost
 	var text strings.Builder
 	require.NoError(t, p.Flush(&text))
+	require.Contains(t, text.String(), `{"type":"summary","objects":194,`)
 	paths := 0
 	for line := range strings.Lines(text.String()) {
 		var object struct {

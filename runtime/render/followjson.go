@@ -161,7 +161,7 @@ func (p *followJSON) End(s Summary) {
 		}
 		p.text = AppendJSON(p.text, l)
 	}
-	sum := followSummaryLine{Type: "summary", Objects: p.newest}
+	sum := followSummaryLine{Type: "summary", Objects: max(p.newest, s.Objects)}
 	add := func(to *uint64, n *uint64) {
 		if n != nil {
 			*to += *n

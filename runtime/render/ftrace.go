@@ -189,7 +189,7 @@ func (p *ftracePrinter) Again() { p.text = append(p.text, "#\n"...) }
 
 // Loss adds what was lost so far as a comment.
 func (p *ftracePrinter) Loss(l Loss) {
-	p.losses(p.moment(l.Time), Summary{[]ProbeSummary{l.ProbeSummary}, l.Shared})
+	p.losses(p.moment(l.Time), Summary{Probes: []ProbeSummary{l.ProbeSummary}, Shared: l.Shared})
 }
 
 // End adds what was lost as comments.

@@ -46,8 +46,9 @@ type Loss struct {
 
 // Summary holds the counts of a run.
 type Summary struct {
-	Probes []ProbeSummary // one for each event type
-	Shared []SharedMissed
+	Probes  []ProbeSummary // one for each event type
+	Shared  []SharedMissed
+	Objects uint64 // that were followed, also those of which all events were lost
 }
 
 // SharedMissed counts the calls that the kernel skipped of functions that share a
@@ -65,7 +66,7 @@ func (m *SharedMissed) String() string {
 
 // NewSummary returns the counts of a unit's session as the formats print them.
 func NewSummary(unit *compiler.Unit, a runtime.SessionCounts) Summary {
-	var s Summary
+	s := Summary{Objects: a.Objects}
 	attached := AttachKinds(unit)
 	for _, n := range a.Events {
 		s.Probes = append(s.Probes, ProbeSummary{newProbeName(n.EventType, attached[n.Probe]), newCounts(unit, n)})
