@@ -318,8 +318,9 @@ func removeElement(m *ebpf.Map) (do asm.Instructions) {
 
 // zeroElement sets an element to zero. Its size is a multiple of 8.
 func zeroElement(m *ebpf.Map) (do asm.Instructions) {
+	do = append(do, asm.Mov.Imm(asm.R1, 0))
 	for at := int16(0); at < int16(m.ValueSize()); at += 8 {
-		do = append(do, asm.StoreImm(asm.R8, at, 0, asm.DWord))
+		do = append(do, asm.StoreMem(asm.R8, at, asm.R1, asm.DWord))
 	}
 	return do
 }
