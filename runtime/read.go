@@ -19,17 +19,20 @@ var ErrWoken = errors.New("woken")
 // wrote it. It is valid until the next call.
 func (s *Session) ReadRecord() ([]byte, error) {
 	s.reading.Lock()
-	defer s.reading.Unlock()
-	if err := s.nextRecord(); err != nil {
+	err := s.nextRecord()
+	s.reading.Unlock()
+	if err != nil {
 		return nil, s.notRead(err)
 	}
 	number, err := recordedEvent(s.unit, s.record)
 	if err != nil {
 		return nil, err
 	}
-	if gone := s.checkVariables(s.unit.Events[number].Probe); gone != nil {
-		s.unread[number].Add(1)
-		return nil, gone
+	if p := s.unit.Events[number].Probe; len(p.Modules) > 0 {
+		if gone := s.checkVariables(p); gone != nil {
+			s.unread[number].Add(1)
+			return nil, gone
+		}
 	}
 	s.delivered[number].Add(1)
 	return s.record, nil
