@@ -264,7 +264,7 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 		return &LoadError{errFiles}
 	case errors.Is(err, unix.ENOMEM):
 		what, less := refusedMap(c, err)
-		return &LoadError{fmt.Errorf("no memory for %s: %sraise the limit of the memory cgroup (memory.max)", what, less)}
+		return &LoadError{errnoError{fmt.Errorf("no memory for %s: %sraise the limit of the memory cgroup (memory.max)", what, less), unix.ENOMEM}}
 	case errors.As(err, &refused) && refusedByLockdown(refused.Log):
 		return &LoadError{errLockdown}
 	case errors.As(err, &refused) && len(refused.Log) > 0:
@@ -282,7 +282,15 @@ func loadError(c *ebpf.CollectionSpec, err error, limit uint64, p Privileges) er
 }
 
 // errFiles explains EMFILE: a program and a link are files.
-var errFiles = errors.New("too many open files: raise the limit (ulimit -n), or name fewer functions")
+var errFiles = errnoError{errors.New("too many open files: raise the limit (ulimit -n), or name fewer functions"), unix.EMFILE}
+
+// errnoError explains an error number of the kernel, which errors.Is finds in it.
+type errnoError struct {
+	error
+	errno unix.Errno
+}
+
+func (e errnoError) Is(target error) bool { return target == e.errno }
 
 // refusedProgram returns the name of the program that an error of package ebpf is
 // about, which only its text tells.

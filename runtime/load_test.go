@@ -53,7 +53,9 @@ func TestLoadError(t *testing.T) {
 		{unix.ENOMEM, "load the programs: no memory for the programs and maps: lower --pages, or raise the limit of the memory cgroup (memory.max)"},
 	} { // after the verifier has accepted the program
 		err := fmt.Errorf("program fentry on a: %w", &ebpf.VerifierError{Cause: tc.cause, Log: refused.Log})
-		require.EqualError(t, loadError(spec, err, math.MaxUint64, able), tc.want)
+		explained := loadError(spec, err, math.MaxUint64, able)
+		require.EqualError(t, explained, tc.want)
+		require.ErrorIs(t, explained, tc.cause, "the status of ksnoop test")
 		require.False(t, refusedByVerifier(err))
 	}
 	for _, line := range []string{"unknown func bpf_probe_read_kernel#113", "program of this type cannot use helper bpf_probe_read#4"} {

@@ -50,14 +50,9 @@ func (k *Kernel) Thread(number uint32) (uint32, error) {
 	return t.TID, nil
 }
 
-// noProcessError is the error for a number that is of no process, or of no thread.
-type noProcessError struct{ error }
-
 func noProcess(format string, number uint32) error {
-	return noProcessError{fmt.Errorf(format, number)}
+	return errnoError{fmt.Errorf(format, number), unix.ESRCH}
 }
-
-func (noProcessError) Is(target error) bool { return target == unix.ESRCH }
 
 func findTask(tasks []Task, number uint32) (Task, bool) {
 	for _, t := range tasks {

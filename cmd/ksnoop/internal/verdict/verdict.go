@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/run"
@@ -99,6 +101,8 @@ func withTestStatus(err error) error {
 		return err
 	case runtime.ReadPrivileges().Refusal() != "", errors.Is(err, os.ErrPermission):
 		return exit.StatusError{Status: suite.ExitPermission, Reason: err}
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENOMEM): // the kernel can, but for limits
+		return exit.StatusError{Status: suite.ExitFailed, Reason: err}
 	default:
 		return exit.StatusError{Status: suite.ExitUnavailable, Reason: err}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/fixture"
@@ -211,6 +212,10 @@ func TestTestStatus(t *testing.T) {
 	if runtime.ReadPrivileges().Refusal() == "" {
 		require.ErrorAs(t, withTestStatus(errors.New("no BTF")), &status)
 		require.Equal(t, suite.ExitUnavailable, status.Status)
+		for _, limit := range []error{unix.EMFILE, unix.ENOMEM} {
+			require.ErrorAs(t, withTestStatus(&runtime.LoadError{Err: limit}), &status)
+			require.Equal(t, suite.ExitFailed, status.Status)
+		}
 	}
 }
 
