@@ -41,6 +41,13 @@ type featureTest struct {
 	zero   int // the file /dev/zero
 }
 
+func newFeatureTest(t *testing.T, k *kernel) *featureTest {
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { unix.Close(zero) })
+	return &featureTest{k, t, newCaller(t), zero}
+}
+
 var featureRows = []struct {
 	name  string
 	check func(*featureTest) (lacks string)
@@ -73,12 +80,10 @@ func TestGuestFeatures(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs inside a virtual machine, see TestFeatures")
 	}
-	zero, err := unix.Open("/dev/zero", unix.O_RDONLY|unix.O_NONBLOCK, 0)
-	require.NoError(t, err)
 	k := openKernel(t)
 	for _, row := range featureRows {
 		t.Run(row.name, func(t *testing.T) {
-			f := &featureTest{k, t, newCaller(t), zero}
+			f := newFeatureTest(t, k)
 			answer := "yes"
 			if lacks := row.check(f); lacks != "" {
 				answer = "no: " + lacks

@@ -96,10 +96,8 @@ func TestGuestOffline(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs inside a virtual machine, see TestOffline")
 	}
-	zero, err := unix.Open("/dev/zero", unix.O_RDONLY|unix.O_NONBLOCK, 0)
-	require.NoError(t, err)
 	k := openKernel(t)
-	f := &featureTest{k, t, newCaller(t), zero}
+	f := newFeatureTest(t, k)
 	earlier := k.trace(t, compiler.Kprobe, compiler.Options{}, "vfs_read(count == 4322)")
 	setOnline(t, 0, false)
 	f.caller.do(func() { f.read(4322) })

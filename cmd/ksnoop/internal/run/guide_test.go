@@ -136,9 +136,7 @@ func TestGuide(t *testing.T) {
 // TestNoGuide verifies that nothing is said where stderr is not a terminal, and of
 // iterators, which end by themselves.
 func TestNoGuide(t *testing.T) {
-	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
+	_, tty := fixture.OpenTerminal(t)
 	unit := &compiler.Unit{Events: []*compiler.EventType{{Probe: probeOf("f")}}}
 	require.NotNil(t, newGuide(tty, &Options{}, unit, nil))
 	var text strings.Builder

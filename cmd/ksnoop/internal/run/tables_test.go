@@ -82,7 +82,6 @@ type redrawn struct {
 func newRedrawn(t *testing.T) *redrawn {
 	t.Setenv("TERM", "xterm")
 	emulator, tty := fixture.OpenTerminal(t)
-	t.Cleanup(func() { emulator.Close(); tty.Close() })
 	r := &redrawn{shown: fixture.NewEmulator(40, 10)}
 	r.resize = func(width, height int) {
 		r.shown.Resize(width, height)

@@ -67,9 +67,7 @@ var safe = regexp.MustCompile(`^[\n\t\x20-\x7e\x{a1}-\x{200a}\x{2010}-\x{2027}\x
 // TestWidthOf verifies that $COLUMNS goes before the width that a terminal reports, and
 // that nothing else than a terminal has a width.
 func TestWidthOf(t *testing.T) {
-	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
+	_, tty := fixture.OpenTerminal(t)
 	fixture.Resize(t, tty, 70, 10)
 	for columns, want := range map[string]int{"": 70, "120": 120, "0": 70, "-3": 70, "wide": 70, "99999999": 70} {
 		t.Setenv("COLUMNS", columns)

@@ -47,8 +47,6 @@ func TestProgress(t *testing.T) {
 // room for it.
 func TestProgressNarrow(t *testing.T) {
 	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
 	shown := fixture.NewEmulator(20, 6)
 	fixture.Resize(t, tty, 20, 6)
 	p := newProgress(tty, "attaching", 500, time.Unix(0, 0))

@@ -16,8 +16,6 @@ import (
 // before, and that the terminal is as it was at the end.
 func TestScreen(t *testing.T) {
 	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
 	shown := fixture.NewEmulator(30, 6)
 	fixture.Resize(t, tty, 30, 6)
 	modes, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
@@ -53,8 +51,6 @@ func TestScreen(t *testing.T) {
 // of the text before is left, wherever the terminal has moved it.
 func TestScreenResize(t *testing.T) {
 	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
 	shown := fixture.NewEmulator(30, 10)
 	fixture.Resize(t, tty, 30, 10)
 	s := NewScreen(NewPlain(tty), "xterm")
@@ -72,9 +68,7 @@ func TestScreenResize(t *testing.T) {
 
 // TestNoScreen verifies where text is not redrawn.
 func TestNoScreen(t *testing.T) {
-	emulator, tty := fixture.OpenTerminal(t)
-	defer emulator.Close()
-	defer tty.Close()
+	_, tty := fixture.OpenTerminal(t)
 	require.NotNil(t, NewScreen(NewPlain(tty), "ansi"))
 	require.Nil(t, NewScreen(NewPlain(tty), "dumb"))
 	require.Nil(t, NewScreen(NewPlain(new(bytes.Buffer)), "ansi"))
