@@ -130,6 +130,10 @@ func TestWithoutParts(t *testing.T) {
 	require.EqualError(t, s.TraceIn(os.Stdin), "the unit was compiled without Options.Cgroup")
 	_, err := s.Deserted()
 	require.EqualError(t, err, "the unit was compiled without Options.Tree")
+	for _, ev := range []*Event{{}, {EventType: s.unit.Events[0]}} {
+		_, err = s.WatchObject(ev)
+		require.EqualError(t, err, "watch an object: the event has found none")
+	}
 	_, err = Load(&compiler.Unit{Events: s.unit.Events}, s.kernel)
 	require.EqualError(t, err, "load a unit: it has no programs, as it is that of a recording")
 }

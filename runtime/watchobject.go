@@ -22,9 +22,12 @@ type Ended struct {
 	Unwatched bool
 }
 
-// WatchObject sets the breakpoints for an object that has been found. If members
-// have changed since the call, it returns that, too.
+// WatchObject sets the breakpoints for an object that has been found, which events of
+// probes with Find do. If members have changed since the call, it returns that, too.
 func (s *Session) WatchObject(ev *Event) (changed []Unseen, err error) {
+	if ev.EventType == nil || ev.Probe.Find == nil {
+		return nil, errors.New("watch an object: the event has found none")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

@@ -52,6 +52,7 @@ var unsaid = []string{
 	"trace in cgroup %s: it must be a directory of a mount of cgroup v2", "the unit was compiled without Options.ClearTables",
 	"the unit was compiled without Options.Cgroup", "the unit was compiled without Options.Tree",
 	"load a unit: it has no programs, as it is that of a recording", "attach a session: it is attached already: load the unit once more",
+	"write a record of %d bytes: it has no header", "watch an object: the event has found none",
 }
 
 // citedSentences returns the first cells of the page's tables, without those about

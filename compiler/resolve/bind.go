@@ -51,7 +51,7 @@ func (b *binder) subject() spec.Subject { return spec.Subject(b.fn.Name) }
 
 // value binds an expression with a format.
 func (b *binder) value(e spec.Expr, format spec.Ident) (*compiler.Value, error) {
-	if e, ok := e.(*spec.Builtin); ok && e.Name.Name == containerName {
+	if e, ok := e.(*spec.Builtin); ok && e.Name.Name == containerName && !b.fn.Iterator {
 		return b.container(e, format)
 	}
 	o, err := b.bind(e)

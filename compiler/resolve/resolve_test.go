@@ -173,6 +173,7 @@ func TestRefusals(t *testing.T) {
 		{"iter:buf(after(buf->len))", "after(buf->len)", "buf is an iterator, which has no return, and 'after' reads values at return", ""},
 		{"iter:buf(bof->len)", "bof", "buf has no argument 'bof'", "did you mean 'buf'?"},
 		{"iter:buf($pid)", "$pid", "buf is an iterator, which ksnoop runs itself: $pid would be that of ksnoop", "it has meta, buf, fd"},
+		{"iter:buf($container)", "$container", "buf is an iterator, which ksnoop runs itself: $container would be that of ksnoop", "it has meta, buf, fd"},
 		{"iter:buf(buf) if $duration > 1ms", "$duration", "buf is an iterator, whose rows take no time", "it has meta, buf, fd"},
 		{"iter:buf() => send() on $pid", "buf", "a span is between two calls, and buf is an iterator", "an iterator reads what is there now, in a spec of its own"},
 		{"send() => iter:buf() on $pid", "buf", "a span is between two calls, and buf is an iterator", "an iterator reads what is there now, in a spec of its own"},

@@ -28,6 +28,7 @@ func TestRecordOfNoEvent(t *testing.T) {
 		var file bytes.Buffer
 		w, err := NewWriter(&file, hostileUnit(measure, kind), Origin{}, nil)
 		require.NoError(t, err)
+		require.EqualError(t, w.Record(make([]byte, 47)), "write a record of 47 bytes: it has no header")
 		require.NoError(t, w.Record(make([]byte, 64)))
 		require.NoError(t, w.Flush())
 		r, err := NewReader(&file)

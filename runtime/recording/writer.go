@@ -84,6 +84,9 @@ func (r *Writer) add(k kind, content []byte) {
 
 // Record adds a record as a program of the unit wrote it.
 func (r *Writer) Record(rec []byte) error {
+	if len(rec) < compiler.HeaderSize {
+		return fmt.Errorf("write a record of %d bytes: it has no header", len(rec))
+	}
 	if r.encode(rec) { // or else the addresses are those of another record
 		r.names.in(rec[compiler.HeaderSize:])
 	}
