@@ -85,7 +85,7 @@ func eachLeaf(t Cond, yield func(*Leaf) bool) bool {
 // MayFault reports whether a value in a condition may be one that cannot be read.
 func MayFault(t Cond) bool {
 	for l := range Leaves(t) {
-		if l.Pred.Pattern != nil && l.Value.Text != NoText || l.Value.MayFault() {
+		if l.Pred.Pattern != nil && l.Value.Text != NoText || l.Value.mayFault() {
 			return true
 		}
 	}

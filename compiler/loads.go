@@ -17,15 +17,15 @@ func (l Loads) Read(v *Value) bool {
 	case v.Base.Kept != nil && !l.Kept, !l.Arguments:
 		return false
 	}
-	return v.Direct()
+	return v.direct()
 }
 
-// Direct reports whether plain loads can read all of the path: from an argument, in a
+// direct reports whether plain loads can read all of the path: from an argument, in a
 // trampoline program; from the thread's task_struct, in any program; from a base that
 // is kept, in a fexit program that has the arguments itself. The verifier trusts the
 // pointer to the task_struct, but treats some pointers in it as possibly NULL, so only
 // one load is plain there.
-func (v *Value) Direct() bool {
+func (v *Value) direct() bool {
 	switch {
 	case len(v.Path) == 0:
 		return false
@@ -47,9 +47,9 @@ func (v *Value) Direct() bool {
 	return true
 }
 
-// MayFault reports whether reading a value may fail. Words that are passed can always be
+// mayFault reports whether reading a value may fail. Words that are passed can always be
 // read, and so can the thread's task_struct.
-func (v *Value) MayFault() bool {
+func (v *Value) mayFault() bool {
 	for o := range v.Values {
 		reads := len(o.Path)
 		if reads > 0 && o.Path[reads-1].Addr {

@@ -113,9 +113,9 @@ func timesCalls(s *Spec) bool {
 	return timed
 }
 
-// Tabled returns the first aggregate of the specs, or nil if calls of none of them
+// tabled returns the first aggregate of the specs, or nil if calls of none of them
 // are counted in a table.
-func Tabled(path ...*Spec) *spec.Aggregate {
+func tabled(path ...*Spec) *spec.Aggregate {
 	for _, s := range path {
 		for _, t := range s.AnyOf {
 			if all := t.Aggregates(); len(all) > 0 {
@@ -133,7 +133,7 @@ func (l *line) tableFits(a *Assert) error {
 	if a.Other != nil {
 		specs = []*Spec{a.Path[0], a.Other}
 	}
-	first := Tabled(specs...)
+	first := tabled(specs...)
 	if first == nil || a.counts() || a.Kind == Each {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (l *line) tableFits(a *Assert) error {
 // tabled refuses a metric that is a table without aggregates, or has aggregates and
 // is not a table.
 func (l *line) tabled(m *Metric, subject spec.Span, word string) error {
-	switch first := Tabled(m.Path...); {
+	switch first := tabled(m.Path...); {
 	case m.Kind == Rows && first == nil:
 		return l.errorf(subject, "'%s' shows aggregates, and this spec has none", word).WithHint("as in vfs_read($comm, count())")
 	case m.Kind != Rows && first != nil:

@@ -69,7 +69,7 @@ func (p *parser) evidence(l *line) (err error) {
 	if e.Path, err = l.path([]string{"last"}); err != nil {
 		return err
 	}
-	if a := Tabled(e.Path...); a != nil {
+	if a := tabled(e.Path...); a != nil {
 		return l.errorf(a.At, "%s() makes a table of the calls, and evidence is the events themselves", a.Name.Name).
 			WithHint("write an assertion with it, which has the table beside it, or: metric NAME SPEC table")
 	}

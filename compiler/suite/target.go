@@ -50,7 +50,7 @@ func (l *line) inChain(s *Spec) error {
 			return l.errorf(t.Func.At, "a chain is made of single functions, and %s means many", spec.Quote(t.Func.Name))
 		}
 	}
-	if a := Tabled(s); a != nil {
+	if a := tabled(s); a != nil {
 		return l.errorf(a.At, "the calls of a chain are counted as chains, and %s() makes a table of calls", a.Name.Name).
 			WithHint("leave it out, or the chain")
 	}

@@ -22,7 +22,7 @@ func Unmet(requires []*suite.Require, target *compiler.Target, release string) s
 		case suite.RequireKernel:
 			met, reason = release == "" || r.Holds(r.Op, release), ", and this is "+release
 		case suite.RequireFunc:
-			if err := Found(FunctionTrace(r.Name), target); err != nil {
+			if err := found(FunctionTrace(r.Name), target); err != nil {
 				met, reason = false, ": "+Sentence(err)
 			}
 		case suite.RequireBTF:

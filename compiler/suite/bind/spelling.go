@@ -15,7 +15,7 @@ import (
 func Choose(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	t, err := firstFound(spellings, target)
 	if err != nil {
-		if copied := onlyCopy(spellings, target); copied != nil && Found(copied, target) == nil {
+		if copied := onlyCopy(spellings, target); copied != nil && found(copied, target) == nil {
 			return copied, nil
 		}
 	}
@@ -27,7 +27,7 @@ func Choose(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, erro
 func firstFound(spellings []*spec.Trace, target *compiler.Target) (*spec.Trace, error) {
 	var first error
 	for _, t := range spellings {
-		err := Found(t, target)
+		err := found(t, target)
 		if err == nil {
 			return t, nil
 		}
@@ -68,9 +68,9 @@ func namesArguments(t *spec.Trace) bool {
 	return names
 }
 
-// Found returns nil if the function exists, or one that the glob matches. Its error
+// found returns nil if the function exists, or one that the glob matches. Its error
 // distinguishes a function without code from an unknown one.
-func Found(t *spec.Trace, target *compiler.Target) error {
+func found(t *spec.Trace, target *compiler.Target) error {
 	name := t.Func.Name
 	if spec.IsGlob(name) {
 		names, err := resolve.Names(t, target)
@@ -86,7 +86,7 @@ func Found(t *spec.Trace, target *compiler.Target) error {
 	bare.Items, bare.Cond = nil, nil
 	_, err := resolve.FindFunction(&bare, target)
 	if err == nil && t.Ending != nil {
-		err = Found(t.Ending, target)
+		err = found(t.Ending, target)
 	}
 	return err
 }

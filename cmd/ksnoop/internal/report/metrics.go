@@ -45,12 +45,12 @@ type Bucket struct {
 	Count uint64
 }
 
-// AppendMetrics appends metrics in the text format of Prometheus
+// appendMetrics appends metrics in the text format of Prometheus
 // (https://prometheus.io/docs/instrumenting/exposition_formats/). In names, it
 // replaces invalid characters by underscores. It returns an error for metrics, or
 // samples, that Prometheus would take for the same one, as it would then reject the
 // whole file.
-func AppendMetrics(dst []byte, metrics []Metric) ([]byte, error) {
+func appendMetrics(dst []byte, metrics []Metric) ([]byte, error) {
 	seen := map[string]string{} // the metric of each series
 	for _, m := range metrics {
 		name := metricName(m.Name)

@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 		}}},
 		{Name: "nothing", Type: Gauge},
 	}
-	text, err := AppendMetrics(nil, metrics)
+	text, err := appendMetrics(nil, metrics)
 	require.NoError(t, err)
 	require.Equal(t, `# HELP ksnoop_bytes_total Bytes sent,\nby \\ suite.
 # TYPE ksnoop_bytes_total counter
@@ -84,7 +84,7 @@ func TestMetricErrors(t *testing.T) {
 		{histogram(1, math.Inf(1)), "the edges of the metric h do not rise: +Inf follows 1"},
 		{histogram(math.NaN()), "the edges of the metric h do not rise: NaN follows -Inf"},
 	} {
-		_, err := AppendMetrics(nil, tc.metrics)
+		_, err := appendMetrics(nil, tc.metrics)
 		require.EqualError(t, err, tc.want)
 	}
 }
@@ -100,7 +100,7 @@ func FuzzMetrics(f *testing.F) {
 			{Name: name, Help: help, Type: Counter, Samples: []Sample{{Labels: []Label{{label, value}, {value, label}}, Value: n}}},
 			{Name: name + "x", Help: help, Type: Histogram, Samples: []Sample{{Labels: []Label{{label, value}}, Sum: n, Buckets: []Bucket{{1, count}}, Beyond: count}}},
 		}
-		text, err := AppendMetrics(nil, metrics)
+		text, err := appendMetrics(nil, metrics)
 		require.NoError(t, err)
 		got := parseMetrics(t, text)
 		require.Equal(t, map[string]int{metricName(name): 1, metricName(name + "x"): 1}, got)

@@ -186,7 +186,7 @@ func (f *outputFile) Close() error {
 // OpenMetrics opens the file for WriteMetrics, and returns what is known of its errors before
 // there are numbers, so that nothing is done if they cannot be written.
 func OpenMetrics(name string, metrics []Metric) (io.WriteCloser, error) {
-	if _, err := AppendMetrics(nil, metrics); err != nil {
+	if _, err := appendMetrics(nil, metrics); err != nil {
 		return nil, exit.Misuse(fmt.Errorf("write the metrics: %w", err))
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -202,7 +202,7 @@ func OpenMetrics(name string, metrics []Metric) (io.WriteCloser, error) {
 // WriteMetrics writes a file for the textfile collector of node_exporter, which may
 // read it at any time.
 func WriteMetrics(to io.WriteCloser, metrics []Metric) error {
-	text, err := AppendMetrics(nil, metrics)
+	text, err := appendMetrics(nil, metrics)
 	if err == nil {
 		if _, err = to.Write(text); err == nil {
 			err = to.Close()
