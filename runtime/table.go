@@ -207,10 +207,13 @@ func extremeOf(a *compiler.Aggregate, l *compiler.TableLayout, b []byte) (v uint
 func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Bucket {
 	var all []Bucket
 	for i := range a.Buckets() {
-		if a.Kind == compiler.Hist && a.Signed() && i == 64 {
-			continue // no value from 0 on has 64 bits
-		}
 		low, high := a.Edges(i)
+		switch {
+		case a.Kind == compiler.Hist && a.Signed() && i == 64:
+			continue // no value from 0 on has 64 bits
+		case a.Kind == compiler.Linear && i == 0 && low == a.Low:
+			continue // no value is below the bounds, and the next bucket begins there
+		}
 		from := number(low, a.Signed())
 		all = append(all, Bucket{from, number(high, a.Signed()), count(i, from)})
 	}

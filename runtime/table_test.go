@@ -36,6 +36,25 @@ func TestTableJoined(t *testing.T) {
 	require.Equal(t, table, table.Joined(func(v *Value) []byte { return v.Data }))
 }
 
+// TestTableJoinedLinear verifies that histograms that begin at the least value, below which
+// there is nothing to count, are joined bucket by bucket.
+func TestTableJoinedLinear(t *testing.T) {
+	for _, test := range []struct {
+		number    compiler.Scalar
+		low, high int64
+	}{
+		{compiler.Scalar{Size: 8}, 0, 30}, {compiler.Scalar{Size: 1, Signed: true}, -128, -98}, {compiler.Scalar{Size: 1}, 226, 256}, {compiler.Scalar{Size: 4, Signed: true}, -10, 20},
+	} {
+		a := &compiler.Aggregate{Kind: compiler.Linear, Value: &compiler.Value{Scalar: &test.number}, Low: uint64(test.low), High: uint64(test.high), Step: 10}
+		row := func(counts ...uint64) Row {
+			return Row{Calls: 1, Cells: []Cell{{Buckets: bucketsOf(a, func(i int, _ Int) uint64 { return counts[i] })}}}
+		}
+		table := &Table{Aggregates: []*compiler.Aggregate{a}, Rows: []Row{row(0, 1, 0, 2, 0), row(0, 3, 4, 0, 0)}}
+		joined := table.Joined(func(*Value) []byte { return nil })
+		require.Equal(t, row(0, 4, 4, 2, 0).Cells, joined.Rows[0].Cells, "from %d", test.low)
+	}
+}
+
 // TestLookUpEach reads a table as if the kernel did not permit iterators: every
 // element once, with its own key, and without what follows it in the map.
 func TestLookUpEach(t *testing.T) {
