@@ -103,6 +103,7 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 	comm, err := target.CommCondition("comm", "cat*")
 	require.NoError(t, err)
 	add("with --comm", unitIf(t, comm, resolve.Wishes{}, "p:mine vfs_read count=%dx:u64", "r:back vfs_read n=$retval:s64", "vfs_open(file)"))
+	add("glob", unitOf(t, resolve.Wishes{}, "vfs_[or]*($arg1, return, count(), sum(return))")) // of other types in each function
 	return runs
 }
 
@@ -206,11 +207,12 @@ func randomTable(unit *compiler.Unit, l *compiler.TableLayout, rnd *rand.Rand) *
 		Full: 4, Faulted: 5,
 	}
 	for range 20 {
-		row := runtime.Row{Calls: 1 + rnd.Uint64N(10)}
+		row, key := runtime.Row{Calls: 1 + rnd.Uint64N(10)}, probe.Key
 		if table.ByFunction {
-			row.Func = unit.Events[l.Events[rnd.IntN(len(l.Events))]].Probe.Func.Name
+			p := unit.Events[l.Events[rnd.IntN(len(l.Events))]].Probe
+			row.Func, key = p.Func.Name, p.Key
 		}
-		for _, v := range probe.Key {
+		for _, v := range key {
 			data := binary.LittleEndian.AppendUint64(nil, 0xffffffff81000000+rnd.Uint64N(0x400))
 			switch {
 			case v.Base.Builtin == compiler.Comm:

@@ -204,13 +204,25 @@ func (c *codec) table(t *runtime.Table, which int, unit *compiler.Unit) {
 	c.text(&t.Label)
 	number(c, &t.Since, &t.Time)
 	number(c, &t.Full, &t.Faulted)
-	each(c, &t.Rows, func(r *runtime.Row) { c.row(r, t) })
+	keys := map[string][]*compiler.Value{} // of the functions of a glob, whose values can have other types
+	if c.reading && t.ByFunction {
+		for _, n := range l.Events {
+			p := unit.Events[n].Probe
+			keys[p.Func.Name] = p.Key
+		}
+	}
+	each(c, &t.Rows, func(r *runtime.Row) { c.row(r, t, keys) })
 }
 
-func (c *codec) row(r *runtime.Row, t *runtime.Table) {
+// row is a row of a table. keys are those of the functions when reading.
+func (c *codec) row(r *runtime.Row, t *runtime.Table, keys map[string][]*compiler.Value) {
 	c.text(&r.Func)
 	number(c, &r.Calls)
-	if c.reading && r.Calls == 0 {
+	key, known := keys[r.Func]
+	if !known {
+		key = t.Key
+	}
+	if c.reading && (r.Calls == 0 || len(key) != len(t.Key)) {
 		c.fail()
 	}
 	if c.reading {
@@ -221,7 +233,9 @@ func (c *codec) row(r *runtime.Row, t *runtime.Table) {
 		r.Key, r.Cells = make([]runtime.Value, len(t.Key)), make([]runtime.Cell, len(t.Aggregates))
 	}
 	for i := range r.Key {
-		r.Key[i].Value = t.Key[i]
+		if c.reading {
+			r.Key[i].Value = key[i]
+		}
 		c.keyPart(&r.Key[i])
 	}
 	for i := range r.Cells {
