@@ -220,6 +220,24 @@ func TestReplayConditionOfTables(t *testing.T) {
 	require.Contains(t, stderr, "did you mean 'count'?")
 }
 
+// TestReplayConditionOfGlob verifies that rows of the functions of a glob are chosen by the
+// values of their own function, which have other types in another one.
+func TestReplayConditionOfGlob(t *testing.T) {
+	runs := traceRuns(t)
+	run := runs[slices.IndexFunc(runs, func(r *traceRun) bool { return r.name == "glob" })]
+	var file bytes.Buffer
+	run.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	for cond, shown := range map[string][2]bool{`if $arg1 ~ "*"`: {true, false}, "if return < 0": {true, true}, "if return > 0": {false, false}} {
+		status, stdout, stderr := runLine("replay", path, cond)
+		require.Zero(t, status, stderr)
+		for i, function := range []string{"vfs_open", "vfs_read"} {
+			require.Equal(t, shown[i], strings.Contains(stdout, "\n  "+function+" "), "%s: %s", cond, function)
+		}
+	}
+}
+
 // TestReplayConditionSeveral verifies that a condition is asked of all values of its name
 // that it fits: of those of its format, and of both points of a span.
 func TestReplayConditionSeveral(t *testing.T) {

@@ -273,10 +273,15 @@ func (f *filter) unknown(value spec.Expr, records bool) error {
 	return err.WithHint("%s", hint)
 }
 
-// rows returns the rows of a table of an event that are to be shown.
-func (f *filter) rows(all []runtime.Row, ev *compiler.EventType) []runtime.Row {
+// rows returns the rows of a table of events that are to be shown. Those of a glob have the
+// values of their own function.
+func (f *filter) rows(all []runtime.Row, events []*compiler.EventType) []runtime.Row {
+	of := map[string]*compiler.EventType{"": events[0]}
+	for _, ev := range events {
+		of[ev.Probe.Func.Name] = ev
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(r runtime.Row) bool {
-		return !f.holds(ev, r.Key, nil)
+		return !f.holds(of[r.Func], r.Key, nil)
 	})
 }
 

@@ -159,8 +159,8 @@ func (p *player) open(looks render.Options) (err error) {
 	return err
 }
 
-// asked returns the events that a condition is asked about: those with records, and the
-// first one of each table.
+// asked returns the events that a condition is asked about: those with records, and those
+// of tables.
 func (p *player) asked() (events []*compiler.EventType) {
 	unit := p.r.Unit
 	events = slices.DeleteFunc(slices.Clone(unit.Events), func(ev *compiler.EventType) bool {
@@ -169,8 +169,7 @@ func (p *player) asked() (events []*compiler.EventType) {
 	for _, l := range unit.Tables {
 		for _, n := range l.Events {
 			if matches(p.o.Funcs, unit.Events[n]) {
-				events = append(events, unit.Events[l.Events[0]])
-				break
+				events = append(events, unit.Events[n])
 			}
 		}
 	}
@@ -267,7 +266,7 @@ func (p *player) table(t *runtime.Table) *runtime.Table {
 		})
 	}
 	if p.filter != nil {
-		shown.Rows = p.filter.rows(shown.Rows, events[0])
+		shown.Rows = p.filter.rows(shown.Rows, chosen)
 	}
 	if len(shown.Rows) == 0 && len(t.Rows) > 0 {
 		return nil
