@@ -81,13 +81,13 @@ func (t *Table) Joined(look func(*Value) []byte) *Table {
 }
 
 // id returns a text that only rows with the same key have, by the bytes that look returns
-// for each part.
+// for each part, and by whether they are all of it.
 func (r *Row) id(look func(*Value) []byte) string {
 	var id strings.Builder
 	fmt.Fprintf(&id, "%q", r.Func)
 	for i := range r.Key {
 		part := look(&r.Key[i])
-		fmt.Fprintf(&id, " %d %d:%s", r.Key[i].Addr, len(part), part)
+		fmt.Fprintf(&id, " %d %t %d:%s", r.Key[i].Addr, r.Key[i].Cut, len(part), part)
 	}
 	return id.String()
 }

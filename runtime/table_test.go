@@ -34,6 +34,9 @@ func TestTableJoined(t *testing.T) {
 	require.Equal(t, []Row{one, two, three}, table.Rows)
 	require.Equal(t, uint64(2), table.Rows[0].Cells[5].Buckets[0].Count)
 	require.Equal(t, table, table.Joined(func(v *Value) []byte { return v.Data }))
+	longer := &Table{Aggregates: all, Rows: []Row{row("a", 1, 2, 2, 2, bucket(2, 3, 1)), row("a", 2, 2, 1, 1, bucket(1, 1, 2))}}
+	longer.Rows[0].Key[0].Cut = true
+	require.Equal(t, longer, longer.Joined(func(v *Value) []byte { return v.Data }), "one string is cut, and the other one is not")
 }
 
 // TestTableJoinedLinear verifies that histograms that begin at the least value, below which
