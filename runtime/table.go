@@ -106,6 +106,9 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 				x = y
 			}
 		default:
+			if a.Kind == compiler.Hist { // of a glob, whose first function may have numbers of another sign
+				a = everyBucket
+			}
 			counts := map[Int]uint64{}
 			for _, b := range slices.Concat(x.Buckets, y.Buckets) {
 				counts[b.From] += b.Count
@@ -116,6 +119,9 @@ func (r *Row) plus(o *Row, aggregates []*compiler.Aggregate) Row {
 	}
 	return sum
 }
+
+// everyBucket has the buckets of histograms of all numbers.
+var everyBucket = &compiler.Aggregate{Kind: compiler.Hist, Value: &compiler.Value{Scalar: &compiler.Scalar{Size: 8, Signed: true}}}
 
 // row decodes a row. It returns false if no call has been counted in it yet.
 func (s *Session) row(l *compiler.TableLayout, key, element []byte) (Row, bool) {
@@ -208,14 +214,15 @@ func bucketsOf(a *compiler.Aggregate, count func(i int, from Int) uint64) []Buck
 	var all []Bucket
 	for i := range a.Buckets() {
 		low, high := a.Edges(i)
+		signed := a.Signed()
 		switch {
-		case a.Kind == compiler.Hist && a.Signed() && i == 64:
-			continue // no value from 0 on has 64 bits
-		case a.Kind == compiler.Linear && i == 0 && low == a.Low:
+		case a.Kind == compiler.Hist:
+			signed = i > 64 // see [compiler.Aggregate.Buckets]
+		case i == 0 && low == a.Low:
 			continue // no value is below the bounds, and the next bucket begins there
 		}
-		from := number(low, a.Signed())
-		all = append(all, Bucket{from, number(high, a.Signed()), count(i, from)})
+		from := number(low, signed)
+		all = append(all, Bucket{from, number(high, signed), count(i, from)})
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].From.Cmp(all[j].From) < 0 })
 	counted := func(b Bucket) bool { return b.Count > 0 }

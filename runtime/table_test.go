@@ -39,6 +39,26 @@ func TestTableJoined(t *testing.T) {
 	require.Equal(t, longer, longer.Joined(func(v *Value) []byte { return v.Data }), "one string is cut, and the other one is not")
 }
 
+// TestTableJoinedOfGlob verifies that no bucket is lost of a function whose numbers have
+// another sign than those of the glob's first function.
+func TestTableJoinedOfGlob(t *testing.T) {
+	hist := func(signed bool) *compiler.Aggregate {
+		return &compiler.Aggregate{Kind: compiler.Hist, Value: &compiler.Value{Scalar: &compiler.Scalar{Size: 8, Signed: signed}}}
+	}
+	for _, signed := range []bool{false, true} {
+		last := map[bool]int{false: 64, true: 64 + 64}[signed] // 2^63 and more; -2^63
+		row := func(n uint64) Row {
+			return Row{Func: "g", Calls: 1, Cells: []Cell{{Buckets: bucketsOf(hist(signed), func(i int, _ Int) uint64 {
+				return map[int]uint64{0: n, 3: n, last: n}[i]
+			})}}}
+		}
+		table := &Table{ByFunction: true, Aggregates: []*compiler.Aggregate{hist(!signed)}, Rows: []Row{row(1), row(2)}}
+		joined := table.Joined(func(*Value) []byte { return nil })
+		require.Equal(t, row(3).Cells, joined.Rows[0].Cells, "signed %t", signed)
+		require.Equal(t, uint64(3), joined.Rows[0].Cells[0].Buckets[map[bool]int{false: 64, true: 0}[signed]].Count)
+	}
+}
+
 // TestTableJoinedLinear verifies that histograms that begin at the least value, below which
 // there is nothing to count, are joined bucket by bucket.
 func TestTableJoinedLinear(t *testing.T) {
