@@ -29,7 +29,7 @@ func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
 			all = append(all, lossesOf(SideName(n.EventType), n.Counters)...)
 		}
 		pointers := n.Probe.StringConds()
-		if n.Unreadable > 0 && n.Delivered+n.Lost+n.Unread == 0 && len(pointers) > 0 {
+		if n.Unreadable > 0 && n.Delivered+n.Lost+n.Unread+n.Matched == 0 && len(pointers) > 0 {
 			all = append(all, fmt.Sprintf("no string that %s points to could be read in kernel memory: if it points to user memory, write %s:ustring",
 				pointers[0], pointers[0]))
 		}

@@ -55,4 +55,6 @@ func TestLosses(t *testing.T) {
 		Losses(runtime.SessionCounts{Events: []runtime.Counts{unread}}, false))
 	unread.Delivered = 1
 	require.Equal(t, unreadable, Losses(runtime.SessionCounts{Events: []runtime.Counts{unread}}, false))
+	unread.Delivered, unread.Matched = 0, 1 // calls that are counted in a table have no records
+	require.Equal(t, unreadable, Losses(runtime.SessionCounts{Events: []runtime.Counts{unread}}, false))
 }
