@@ -5,9 +5,11 @@ package e2e
 import (
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -31,6 +33,7 @@ func testSpans(t *testing.T, k *kernel) {
 	t.Run("offcpu", func(t *testing.T) { testSpanOffCPU(t, k) })
 	t.Run("blocks", func(t *testing.T) { testSpanBlocks(t, k) })
 	t.Run("timers", func(t *testing.T) { testSpanTimers(t, k) })
+	t.Run("softirqs", func(t *testing.T) { testSpanSoftirqs(t, k) })
 	t.Run("sweep", func(t *testing.T) { testSpanSweep(t, k) })
 }
 
@@ -112,6 +115,65 @@ func testSpanTimers(t *testing.T, k *kernel) {
 	require.Equal(t, events, end.Matched)
 	require.Zero(t, begin.NoRoom)
 	require.Equal(t, begin.Matched, events+begin.Replaced+begin.Open)
+}
+
+// testSpanSoftirqs compares spans of calls in interrupts, which are shown and counted, with
+// the pairs of the events of both points. On one CPU these events are in the same order.
+func testSpanSoftirqs(t *testing.T, k *kernel) {
+	if goruntime.NumCPU() > 1 {
+		return
+	}
+	for _, of := range [][3]string{
+		{"tp:softirq_entry($arg1", "tp:softirq_exit($arg1", "($cpu << 8 | $arg1)"},
+		{"tp:net_dev_queue($arg1:x", "tp:netif_receive_skb($arg1:x", "$arg1"},
+	} {
+		key := ", " + of[2] + ":x64"
+		run := ping(t)
+		tr := k.trace(t, "", compiler.Options{CountCalls: true, RingBytes: ringBytes},
+			of[0]+key+")", of[1]+key+")", of[0]+key+") => "+of[1]+") on "+of[2], of[0]+", count()) => "+of[1]+") on "+of[2])
+		from := time.Duration(clock(unix.CLOCK_MONOTONIC)) // the beginnings of spans are attached last
+		run()
+		open := map[uint64]time.Duration{}
+		type pair struct {
+			key        uint64
+			begin, end time.Duration
+		}
+		var pairs, spans []pair
+		all := uint64(0)
+		tr.events(t, func(ev *runtime.Event) {
+			key := ev.Values[1].Uint64()
+			switch begin := open[key]; {
+			case ev.Kind == compiler.SpanEvent:
+				if all++; ev.Start >= from {
+					spans = append(spans, pair{key, ev.Start, ev.Time})
+				}
+			case ev.Number == 0 && ev.Time >= from:
+				open[key] = ev.Time
+			case ev.Number == 1 && begin > 0:
+				pairs = append(pairs, pair{key, begin, ev.Time})
+				delete(open, key)
+			}
+		})
+		missed := tr.missed(t)
+		t.Logf("%s: %d spans, %d pairs, %d missed", of[0], len(spans), len(pairs), missed)
+		if missed > 0 { // of a preemptible kernel
+			continue
+		}
+		require.Len(t, spans, len(pairs))
+		require.Greater(t, len(spans), pings()/4) // a softirq handles all packets that wait
+		for i, s := range spans {
+			require.Equal(t, pairs[i].key, s.key)
+			require.Greater(t, s.begin, pairs[i].begin, "programs run in the order of the specs")
+			require.Less(t, s.begin, pairs[i].end)
+			require.Greater(t, s.end, pairs[i].end)
+		}
+		counted := uint64(0)
+		for _, row := range tr.tables(t)[0].Rows {
+			counted += row.Calls
+		}
+		require.LessOrEqual(t, uint64(len(spans)), counted)
+		require.LessOrEqual(t, counted, all, "its beginning was attached last")
+	}
 }
 
 // testSpanSweep checks that the kernel accepts spans between functions with any
