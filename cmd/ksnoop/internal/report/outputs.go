@@ -75,9 +75,7 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 	}
 	to := stdout
 	if toFile {
-		info, err := os.Stat(name)
-		same := func(f *outputFile) bool { return filepath.Clean(f.name) == filepath.Clean(name) }
-		if (err != nil || info.Mode().IsRegular()) && slices.ContainsFunc(all.files, same) {
+		if all.Writes(name) {
 			return nil, exit.Usagef("--output names %s twice: give each format a file of its own", render.PlainName(name))
 		}
 		f, err := openOutputFile(name, Streams(format))
@@ -97,6 +95,24 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 		return nil, err
 	}
 	return New(format, to, summary)
+}
+
+// Writes reports whether one of the outputs is the file with a name, whatever path leads to
+// it. A pipe or a device may be several outputs.
+func (all *Outputs) Writes(name string) bool {
+	info, err := os.Stat(name)
+	return (err != nil || info.Mode().IsRegular()) &&
+		slices.ContainsFunc(all.files, func(f *outputFile) bool { return sameFile(f.name, name) })
+}
+
+// sameFile reports whether two names are, or will be, those of one file.
+func sameFile(a, b string) bool {
+	atA, errA := os.Stat(a)
+	atB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(atA, atB)
+	}
+	return errA != nil && errB != nil && filepath.Base(a) == filepath.Base(b) && sameFile(filepath.Dir(a), filepath.Dir(b))
 }
 
 // openSummary opens the file for GitHub's table, or returns nil if there is none.

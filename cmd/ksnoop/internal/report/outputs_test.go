@@ -92,6 +92,44 @@ func TestOutputsErrors(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestOneFile lists names of one file, which takes one format, and names of two.
+func TestOneFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(summaryVariable, "")
+	require.NoError(t, os.Mkdir("dir", 0o700))
+	require.NoError(t, os.WriteFile("old", nil, 0o600))
+	require.NoError(t, os.Link("old", "hard"))
+	for link, target := range map[string]string{"soft": "old", "linked": "dir"} {
+		require.NoError(t, os.Symlink(target, link))
+	}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{
+		{"json=new", "tap=" + here + "/new", true},
+		{"junit=" + here + "/never", "junit=never", true},
+		{"junit=dir/never", "junit=linked/never", true},
+		{"junit=later", "tap=" + here + "/later", true},
+		{"junit=old", "tap=soft", true},
+		{"json=soft", "junit=" + here + "/old", true},
+		{"json=old", "tap=hard", true},
+		{"github=old", "tap=./dir/../old", true},
+		{"json=old", "tap=new", false},
+		{"junit=never", "junit=dir/never", false},
+	} {
+		all, err := Open([]string{tc.a, tc.b}, Format{}, nil)
+		if !tc.same {
+			require.NoError(t, err, tc)
+			all.Discard()
+			continue
+		}
+		require.ErrorContains(t, err, " twice: give each format a file of its own", tc)
+		require.True(t, exit.IsUsage(err))
+	}
+}
+
 func TestWriteMetrics(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.prom")

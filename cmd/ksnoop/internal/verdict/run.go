@@ -14,6 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // smallestRing is the size of the ring buffer for units that write no records: all
@@ -64,7 +65,9 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {
 		return nil, err
 	}
-	if t.ready, err = run.OpenReady(o.Ready); err == nil {
+	if o.PromTextfile != "" && t.out.Writes(o.PromTextfile) {
+		err = exit.Usagef("--prom-textfile and --output both name %s: give each a file of its own", render.PlainName(o.PromTextfile))
+	} else if t.ready, err = run.OpenReady(o.Ready); err == nil {
 		err = t.openCommand()
 	}
 	if err != nil {
