@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -127,10 +128,11 @@ func (t *tester) report() error {
 }
 
 // judgedOf returns the results that the exit status is about: not those of metrics, unless
-// one is an error.
+// one is an error, or there are only metrics. If all of these were skipped, nothing was done.
 func judgedOf(results []testResult) (judged []suite.Result) {
+	metrics := !slices.ContainsFunc(results, func(r testResult) bool { return !r.metric })
 	for _, r := range results {
-		if !r.metric || r.Status == suite.Error {
+		if metrics || !r.metric || r.Status == suite.Error {
 			judged = append(judged, r.Result)
 		}
 	}

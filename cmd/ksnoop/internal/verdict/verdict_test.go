@@ -276,6 +276,25 @@ func TestFailSkipped(t *testing.T) {
 	require.Equal(t, suite.Pass, results[2].Status)
 }
 
+// TestStatusOfMetrics verifies that a file of metrics alone has not passed if none of them
+// was measured, and the command did not run.
+func TestStatusOfMetrics(t *testing.T) {
+	measured, skipped, failed := testResult{metric: true}, testResult{Result: suite.Result{Status: suite.Skip}, metric: true}, testResult{Result: suite.Result{Status: suite.Error}, metric: true}
+	command := testResult{Result: suite.Result{Name: suite.RunName}}
+	for _, test := range []struct {
+		results []testResult
+		status  int
+	}{
+		{[]testResult{skipped, skipped}, suite.ExitSkipped},
+		{[]testResult{skipped, measured}, suite.ExitPassed},
+		{[]testResult{skipped, failed}, suite.ExitFailed},
+		{[]testResult{command, skipped}, suite.ExitPassed},
+		{[]testResult{command, failed}, suite.ExitFailed},
+	} {
+		require.Equal(t, test.status, suite.ExitStatus(judgedOf(test.results), false), test)
+	}
+}
+
 // TestSignalBeforeCommand verifies that the command of a test does not start after a signal.
 func TestSignalBeforeCommand(t *testing.T) {
 	command, err := run.FindProgram([]string{"sleep", "60"}, run.Inherit(), &term.Streams{})
