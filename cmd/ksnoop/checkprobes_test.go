@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,4 +91,28 @@ old, new: total: 'file' is a pointer to struct file, and numbers are counted: na
 	require.Equal(t, exit.Usage, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "tcp.probes:5:")
+}
+
+// TestCheckTwoProbeFiles verifies that a line is checked although another file has one of its
+// name and spec, as the files may differ in what they require and what they measure.
+func TestCheckTwoProbeFiles(t *testing.T) {
+	dir := checkedKernels(t)
+	var files []string
+	for name, text := range map[string]string{
+		"a": "require kernel >= 99\nassert lost same(nosuch) never\nassert shown same(file) at-least 1\n",
+		"b": "assert lost same(nosuch) never\nmetric shown same(file) sum\n",
+	} {
+		file := filepath.Join(dir, name+".probes")
+		require.NoError(t, os.WriteFile(file, []byte("ksnoop-probes 1\nsuite s\n"+text), 0o644))
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	status, stdout, stderr := checked(t, dir, append(files, files[0], "--kernel-features", "6.12")...)
+	require.Equal(t, exit.Failure, status, stderr)
+	require.Contains(t, stdout, `
+  lost       skip         skip
+  shown      skip         skip
+  lost (2)   no argument  no argument
+  shown (2)  type         type
+`)
 }

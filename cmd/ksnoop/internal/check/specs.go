@@ -86,11 +86,15 @@ func specSubjects(traces []*spec.Trace) (all []*subject) {
 	return all
 }
 
-// differentSubjects removes duplicates, and makes names unique.
+// differentSubjects removes duplicates, and makes names unique. What equal lines of two
+// probe files are about may differ in what the files require, or in what is measured.
 func differentSubjects(all []*subject) (different []*subject) {
 	texts, names := map[string]bool{}, map[string]int{}
 	for _, s := range all {
 		key := s.name + "\x00" + s.text
+		if s.unmet != nil {
+			key += "\x00" + s.from.File
+		}
 		if texts[key] {
 			continue
 		}
