@@ -519,6 +519,12 @@ func TestUsage(t *testing.T) {
 		{[]string{file("assert a tp:sys_enter() never")}, "has no metric: write a line like"},
 		{[]string{good, good}, "x.probes:3: ksnoop_x_a is the metric of"},
 		{[]string{file("metric a-b tp:sys_enter() count\nmetric a.b tp:sys_enter() count")}, "ksnoop_x_a_b is the metric of"},
+		{[]string{file("metric a-b tp:sys_enter() count\nmetric a.b tp:sys_enter() count\nmetric a+b tp:sys_enter() count")}, "\nksnoop-exporter: "}, // for each error
+		{[]string{"--listen", "", good}, `--listen is "": it must be a host and a port, as in 127.0.0.1:9536`},
+		{[]string{"--listen", "127.0.0.1", good}, `--listen is "127.0.0.1": it must be`},
+		{[]string{"--listen", "[::1", good}, `--listen is "[::1": it must be`},
+		{[]string{"--listen", ":99999", good}, `--listen is ":99999": it must be`},
+		{[]string{"--listen", ":nosuch", good}, `--listen is ":nosuch": it must be`},
 		{[]string{file("metric a 'p vfs_read n=$arg3' sum")}, "a kprobe_events line can be counted, and not be added up"},
 		{[]string{file("metric a vfs_read(count:be) sum")}, "the format be changes the value"},
 		{[]string{file("metric a vfs_read(count) sum scope cgroup")}, "a has the scope of a command"},

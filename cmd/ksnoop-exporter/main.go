@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	goruntime "runtime"
 	"runtime/debug"
@@ -31,7 +32,7 @@ func status(args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
-		say(stderr, err)
+		say(stderr, usage.error) // the errors that it joins
 		return 2
 	}
 	say(stderr, err)
@@ -95,6 +96,13 @@ func (o *options) check() error {
 		return fmt.Errorf("--series is %d: the limits are 1 and %d", o.probes.Series, mostKeys)
 	case o.probes.Keys < 1 || o.probes.Keys > mostKeys:
 		return fmt.Errorf("--keys is %d: the limits are 1 and %d", o.probes.Keys, mostKeys)
+	}
+	_, port, err := net.SplitHostPort(o.listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("--listen is %q: it must be a host and a port, as in 127.0.0.1:9536", o.listen)
 	}
 	for _, name := range o.files {
 		if strings.HasPrefix(name, "-") {

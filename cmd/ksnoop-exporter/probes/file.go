@@ -54,7 +54,7 @@ func readFile(name string) (string, error) {
 	case len(text) > mostBytes:
 		return "", fmt.Errorf("read %s: a probe file has at most %d MB", name, mostBytes>>20)
 	}
-	return string(text), nil
+	return strings.TrimPrefix(string(text), "\ufeff"), nil // as ksnoop test reads it
 }
 
 // check refuses metrics that cannot be served.

@@ -41,6 +41,11 @@ func TestLower(t *testing.T) {
 // TestRead lists lines of which Prometheus would take two metrics for one, and ones that
 // are told apart.
 func TestRead(t *testing.T) {
+	marked := filepath.Join(t.TempDir(), "marked.probes")
+	require.NoError(t, os.WriteFile(marked, []byte("\ufeffksnoop-probes 1\nsuite s\nmetric a vfs_read() count\n"), 0o600))
+	_, err := Read([]string{marked})
+	require.NoError(t, err, "some editors begin a file so, and ksnoop test takes it")
+
 	const taken = "%s:4: %s is the metric of %s:3, too: rename the suite or the metric"
 	const own = "%s:3: %s is the metric of the exporter itself, too: rename the suite or the metric"
 	for _, test := range []struct{ suite, lines, format, name string }{
