@@ -116,3 +116,13 @@ func TestCheckTwoProbeFiles(t *testing.T) {
   shown (2)  type         type
 `)
 }
+
+// TestCheckCommentedProbeFile verifies that a probe file is known by its first statement.
+func TestCheckCommentedProbeFile(t *testing.T) {
+	dir := checkedKernels(t)
+	file := filepath.Join(dir, "tcp.txt")
+	require.NoError(t, os.WriteFile(file, []byte("\ufeff# SPDX-License-Identifier: GPL-2.0\n\nksnoop-probes 1\nsuite s\nassert known same() never\n"), 0o644))
+	status, stdout, stderr := checked(t, dir, file)
+	require.Zero(t, status, stdout+stderr)
+	require.Contains(t, stdout, "  known  ok   ok\n")
+}

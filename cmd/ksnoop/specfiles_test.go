@@ -58,6 +58,7 @@ func TestSpecFileErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "empty"), []byte("# nothing\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "removed"), []byte("f:a vfs_read\n-:a\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probes"), []byte("ksnoop-probes 1\nsuite x\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "commented"), []byte("\ufeff# SPDX-License-Identifier: GPL-2.0\n\nksnoop-probes 1 # or 2\n"), 0o644))
 	t.Chdir(dir)
 	for line, want := range map[string]string{
 		"-f bad vfs_read(": `ksnoop: bad:1:14: '$ar' is not known
@@ -77,6 +78,8 @@ ksnoop: ')' is missing
 		"-f empty -f empty":    "ksnoop: there is nothing in empty, empty: each line is empty, a comment or removed\n",
 		"-f removed":           "ksnoop: there is nothing in removed: each line is empty, a comment or removed\n",
 		"-f probes":            "ksnoop: probes is a probe file, not a file of specs: write ksnoop test probes or ksnoop check probes\n",
+		"-f commented":         "ksnoop: commented is a probe file, not a file of specs: write ksnoop test commented or ksnoop check commented\n",
+		"-f -":                 "ksnoop: standard input is a probe file, not a file of specs: write ksnoop test -\n",
 		"-f none":              "ksnoop: read specs: open none: no such file or directory\n",
 		"-f .":                 "ksnoop: read specs: read .: is a directory\n",
 		"-f":                   "ksnoop: --file names no file: as in ksnoop -f probes.txt\n",
@@ -88,8 +91,11 @@ ksnoop: ')' is missing
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"ksnoop", "compile", "--btf", types}, strings.Fields(line)...)
 		stdin := "-:x"
-		if line == "-f - -f -" {
+		switch line {
+		case "-f - -f -":
 			stdin = "vfs_read"
+		case "-f -":
+			stdin = "ksnoop-probes 1\n"
 		}
 		require.Equal(t, exit.Usage, ksnoopStatus(args, strings.NewReader(stdin), &stdout, &stderr), line)
 		require.Equal(t, want, stderr.String(), line)

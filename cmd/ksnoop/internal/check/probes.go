@@ -1,7 +1,6 @@
 package check
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 
@@ -10,9 +9,6 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 )
-
-// probeFileHead is the beginning of a probe file.
-const probeFileHead = "ksnoop-probes "
 
 // probeFileSubjects reads a probe file. ok reports whether the name is that of a probe
 // file; all others are specs.
@@ -64,14 +60,8 @@ func isProbeFile(name string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, len(probeFileHead))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == probeFileHead
+	text, err := target.ReadSpecs(name, nil)
+	return err == nil && target.IsProbeFile(text)
 }
 
 // partOf returns the functions of a spec, or of a chain, with what is measured of

@@ -188,10 +188,13 @@ func (s *Specs) ParseFiles() (traces []*spec.Trace, err error) {
 			errs = append(errs, err)
 			continue
 		}
-		if name == "-" {
+		probes := IsProbeFile(text)
+		switch {
+		case name == "-" && probes:
+			return nil, exit.Usagef("standard input is a probe file, not a file of specs: write ksnoop test -")
+		case name == "-":
 			name, stdin = "standard input", nil
-		}
-		if strings.HasPrefix(text, "ksnoop-probes ") {
+		case probes:
 			return nil, exit.Usagef("%s is a probe file, not a file of specs: write ksnoop test %s or ksnoop check %[1]s", name, name)
 		}
 		traces, err = kprobe.ParseFile(name, text, traces...)
@@ -209,6 +212,18 @@ func (s *Specs) fileNames() (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// IsProbeFile reports whether a text is that of a probe file: the first line that is not
+// empty or a comment begins as theirs.
+func IsProbeFile(text string) bool {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 0 {
+			return words[0] == "ksnoop-probes"
+		}
+	}
+	return false
 }
 
 // ReadSpecs returns the text of a file, or of stdin, which is nil once it has been
