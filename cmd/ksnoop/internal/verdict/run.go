@@ -97,7 +97,7 @@ func (t *tester) openCommand() (err error) {
 	t.command.Cmd.Stdout = t.command.Cmd.Stderr
 	if scopes[suite.Cgroup] {
 		if t.cgroup, err = makeCgroup(); err != nil {
-			return fmt.Errorf("make a cgroup for the command, which assertions with scope cgroup take: %w", err)
+			return withTestStatus(fmt.Errorf("make a cgroup for the command, which assertions with scope cgroup take: %w", err))
 		}
 		t.cgroup.hold(t.command.Cmd)
 	}
