@@ -38,6 +38,7 @@ func testMeasures(t *testing.T, k *kernel) {
 		t.Run("durations/"+string(kind), func(t *testing.T) { measureDurations(t, k, kind) })
 		t.Run("chain/"+string(kind), func(t *testing.T) { measureChain(t, k, kind) })
 		t.Run("under way/"+string(kind), func(t *testing.T) { measureUnderWay(t, k, kind) })
+		t.Run("held/"+string(kind), func(t *testing.T) { measureHeld(t, k, kind) })
 	}
 	t.Run("glob", func(t *testing.T) { measureGlob(t, k) })
 	t.Run("tracepoint", func(t *testing.T) { measureTracepoint(t, k) })
@@ -48,6 +49,18 @@ func testMeasures(t *testing.T, k *kernel) {
 
 // measure traces specs, and lines of kprobe_events, with their measures.
 func (k *kernel) measure(t *testing.T, w resolve.Wishes, opts compiler.Options, specs ...measured) *tracer {
+	session := k.loadMeasured(t, w, opts, specs...)
+	n, err := session.Attach()
+	var refused *runtime.AttachError
+	if !errors.As(err, &refused) || !refused.Probe.OfGlob {
+		require.NoError(t, err)
+	}
+	require.NotZero(t, n)
+	return &tracer{session}
+}
+
+// loadMeasured loads the programs of specs, and lines of kprobe_events, with their measures.
+func (k *kernel) loadMeasured(t *testing.T, w resolve.Wishes, opts compiler.Options, specs ...measured) *runtime.Session {
 	w.Measures = map[*spec.Trace]compiler.Measure{}
 	var traces []*spec.Trace
 	for _, s := range specs {
@@ -64,14 +77,29 @@ func (k *kernel) measure(t *testing.T, w resolve.Wishes, opts compiler.Options, 
 	}
 	unit, err := codegen.Compile(plan.Probes, opts)
 	require.NoError(t, err)
-	session := k.loadUnit(t, unit)
-	n, err := session.Attach()
-	var refused *runtime.AttachError
-	if !errors.As(err, &refused) || !refused.Probe.OfGlob {
-		require.NoError(t, err)
+	return k.loadUnit(t, unit)
+}
+
+// measureHeld verifies that what is held counts no call before it begins, with all programs at
+// one moment, and all calls from then on.
+func measureHeld(t *testing.T, k *kernel, kind compiler.Kind) {
+	session := k.loadMeasured(t, resolve.Wishes{Attach: kind}, compiler.Options{},
+		measured{"generic_file_llseek_size(offset > 1)", compiler.Calls},
+		measured{"generic_file_llseek_size(offset > 1, return > 1)", compiler.Calls},
+		measured{"generic_file_llseek_size(offset)", compiler.Values})
+	session.Hold()
+	_, err := session.Attach()
+	require.NoError(t, err)
+	seek := func(n int) { require.NoError(t, seekOn(n, func(int) int64 { return 2 })) }
+	seek(5)
+	require.NoError(t, session.Begin())
+	seek(7)
+	require.NoError(t, session.Begin(), "again, it changes nothing")
+	for _, m := range (&tracer{session}).measured(t) {
+		require.Equal(t, uint64(7), m.Called(), m.Probe)
+		require.Equal(t, uint64(7), m.Matched, m.Probe)
+		require.Zero(t, m.NoRoom+m.Unreadable)
 	}
-	require.NotZero(t, n)
-	return &tracer{session}
 }
 
 // measured stops the session and returns what it has measured.

@@ -53,6 +53,11 @@ func (s *Session) Attach() (int, error) {
 }
 
 func (s *Session) attachAll() (int, error) {
+	if s.held {
+		if err := s.counters.store(compiler.ControlStopped, 1); err != nil {
+			return 0, err
+		}
+	}
 	if err := s.attachCompanions(); err != nil {
 		return 0, err
 	}

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/runtime/clock"
 )
 
 // Session is a unit that is loaded into the kernel.
@@ -79,7 +80,8 @@ type Session struct {
 	cgroup    *os.File // see TraceIn, or nil
 	refused   []*VerifierError
 
-	attachedAt time.Duration                    // CLOCK_MONOTONIC, when attaching began
+	held       bool                             // see Hold
+	attachedAt time.Duration                    // CLOCK_MONOTONIC, when attaching began, or Begin was called
 	elements   map[elementProgram]*ebpf.Program // programs for the elements of tables
 	turn       int                              // index of the map in which calls are counted, of tables that have two
 	emptied    map[*compiler.TableLayout]emptying
@@ -163,8 +165,25 @@ func (s *Session) notLoaded(err error, limit uint64) error {
 	return err
 }
 
-// AttachedAt returns when attaching began, by CLOCK_MONOTONIC. No record is older.
+// AttachedAt returns when attaching began, or [Session.Begin] was called, by
+// CLOCK_MONOTONIC. No record is older.
 func (s *Session) AttachedAt() time.Duration { return s.attachedAt }
+
+// Hold, called before [Session.Attach], makes the programs of a unit with
+// [compiler.Options].CountCalls do nothing before [Session.Begin]: attaching takes a while,
+// in which some of them would count calls and others not yet.
+func (s *Session) Hold() { s.held = s.unit.CountsCalls }
+
+// Begin makes programs that [Session.Hold] holds begin, all at one moment.
+func (s *Session) Begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.frozen || !s.held {
+		return nil
+	}
+	s.held, s.attachedAt = false, clock.Now()
+	return s.counters.store(compiler.ControlStopped, 0)
+}
 
 // Unit returns the unit that is loaded. [Session.Attach] may have replaced it, see
 // [Session].Recompile.

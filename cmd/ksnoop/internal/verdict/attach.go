@@ -33,6 +33,7 @@ func (t *tester) attachAll() error {
 				return err
 			}
 		}
+		session.Hold()
 		if _, err := session.Attach(); err != nil {
 			if err := t.blame(err); err != nil {
 				return err

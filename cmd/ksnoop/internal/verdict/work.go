@@ -15,6 +15,11 @@ func (t *tester) work() error {
 	over := make(chan struct{})
 	stop := &testStop{units: t.units, over: over}
 	stopper := run.StopOnSignal(stop, t.command, t.ready, t.options.Own, func() {})
+	for _, u := range t.units {
+		if err := u.session.Begin(); err != nil {
+			return err
+		}
+	}
 	if err := t.ready.Tell(t.streams.Err); err != nil {
 		return exit.StatusError{Status: exit.Failure, Reason: err} // it is not the kernel's fault
 	}
