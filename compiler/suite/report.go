@@ -107,6 +107,15 @@ type Exited struct {
 	Unsettled bool
 }
 
+// Interrupted returns the result of a test without a command that a signal has ended after
+// some time, before its own was over.
+func Interrupted(after, of time.Duration) Result {
+	return Result{
+		Name: RunName, Status: Error, Seconds: after.Seconds(),
+		Text: fmt.Sprintf("a signal ended the test after %.1fs, and it is to last %s", after.Seconds(), duration(of)),
+	}
+}
+
 // Judge returns the result of the command.
 func (r *Run) Judge(e Exited) Result {
 	seconds := e.Took.Seconds()

@@ -24,7 +24,8 @@ type testResult struct {
 	json     json.RawMessage // the table
 }
 
-// judge returns the results: of the command, the assertions and the metrics.
+// judge returns the results: of the command, or of time that was cut short, of the assertions
+// and the metrics.
 func (t *tester) judge() ([]testResult, error) {
 	seen, err := t.observe()
 	if err != nil {
@@ -33,6 +34,8 @@ func (t *tester) judge() ([]testResult, error) {
 	var all []testResult
 	if t.job != nil {
 		all = append(all, testResult{Result: t.job.Judge(t.exited)})
+	} else if t.interrupted != nil {
+		all = append(all, testResult{Result: *t.interrupted})
 	}
 	for i, a := range t.suite.Asserts {
 		o := seen[i]

@@ -41,6 +41,8 @@ type tester struct {
 	units   []*testUnit
 	exited  suite.Exited
 	results []testResult
+
+	interrupted *suite.Result // the result if a signal came before the end of --for, or nil
 }
 
 // newTester opens everything that can be missing, before anything is done in the

@@ -327,6 +327,33 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestInterrupted verifies that a test of some time has a result that is not ok if a signal has
+// ended it before, and none if not, or if a signal is what ends it.
+func TestInterrupted(t *testing.T) {
+	over := make(chan struct{})
+	close(over)
+	for _, test := range []struct {
+		duration time.Duration
+		over     chan struct{}
+		text     string
+	}{
+		{time.Hour, over, "a signal ended the test after 0.0s, and it is to last 1h"},
+		{time.Nanosecond, make(chan struct{}), ""},
+		{0, over, ""},
+	} {
+		tester := &tester{suite: new(suite.Suite), options: &Options{Bounds: run.Bounds{Duration: test.duration}}}
+		tester.waitOutside(test.over)
+		results, err := tester.judge()
+		require.NoError(t, err)
+		if test.text == "" {
+			require.Empty(t, results)
+			continue
+		}
+		require.Equal(t, test.text, results[0].Text)
+		require.Equal(t, suite.ExitFailed, suite.ExitStatus(judgedOf(results), false))
+	}
+}
+
 // TestReadyStatus verifies that a test that cannot be announced has not found a kernel that
 // cannot do it.
 func TestReadyStatus(t *testing.T) {

@@ -49,11 +49,15 @@ func (t *tester) settle(over <-chan struct{}) {
 
 // waitOutside waits for the end of the time, or for a signal.
 func (t *tester) waitOutside(over <-chan struct{}) {
-	if t.options.Bounds.Duration > 0 {
-		waitFor(t.options.Bounds.Duration, over)
+	if t.options.Bounds.Duration == 0 {
+		<-over
 		return
 	}
-	<-over
+	begin := time.Now()
+	if !waitFor(t.options.Bounds.Duration, over) {
+		r := suite.Interrupted(time.Since(begin), t.options.Bounds.Duration)
+		t.interrupted = &r
+	}
 }
 
 // waitFor waits for a duration, or until over is closed. It reports whether the duration
