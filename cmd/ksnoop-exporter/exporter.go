@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -182,10 +183,10 @@ func (e *exporter) handler() http.Handler {
 	registry.MustRegister(&e.collector, e.reloaded, e.reloadedAt, buildInfo(), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", complete(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.HTTPErrorOnError, MaxRequestsInFlight: 4,
 		EnableOpenMetrics: false, // Prometheus would store le="63.0" of it, and le="63" of the text format
-	}))
+	})))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ksnoop-exporter is healthy") })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
 		switch attached, err := e.collector.Ready(); {
@@ -203,3 +204,35 @@ func (e *exporter) handler() http.Handler {
 	})
 	return mux
 }
+
+// mostUnread is the largest number of answers that wait for clients to read them.
+const mostUnread = 32
+
+// complete sends what a handler answers once that is complete, so that a client that does not
+// read it is none of the few requests that the handler takes at a time.
+func complete(h http.Handler) http.Handler {
+	unread := make(chan struct{}, mostUnread)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case unread <- struct{}{}:
+			defer func() { <-unread }()
+		default:
+			http.Error(w, "too many clients do not read their answers: try again later", http.StatusServiceUnavailable)
+			return
+		}
+		a := &answer{header: w.Header(), status: http.StatusOK}
+		h.ServeHTTP(a, r)
+		w.WriteHeader(a.status)
+		_, _ = w.Write(a.Bytes()) // the client is gone
+	})
+}
+
+// answer is an answer that is not sent yet.
+type answer struct {
+	bytes.Buffer
+	header http.Header
+	status int
+}
+
+func (a *answer) Header() http.Header    { return a.header }
+func (a *answer) WriteHeader(status int) { a.status = status }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -536,4 +537,44 @@ func TestUsage(t *testing.T) {
 	var out, errs bytes.Buffer
 	require.Equal(t, 0, status([]string{"ksnoop-exporter", "--version"}, &out, &errs))
 	require.Contains(t, out.String(), "ksnoop-exporter version")
+}
+
+// TestUnread verifies that clients that do not read their answers keep no others from theirs.
+func TestUnread(t *testing.T) {
+	busy := make(chan struct{}, 1)
+	server := httptest.NewServer(complete(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case busy <- struct{}{}:
+			defer func() { <-busy }()
+			w.Header().Set("Kept", "yes")
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = w.Write(make([]byte, 16<<20)) // more than sockets take
+		default:
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+		}
+	})))
+	var unread []net.Conn
+	defer func() {
+		for _, c := range unread {
+			c.Close()
+		}
+		server.Close()
+	}()
+	for range 3 {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		require.NoError(t, err)
+		unread = append(unread, c)
+		_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, 100)) // it is being sent
+		require.NoError(t, err)
+	}
+	got, err := http.Get(server.URL)
+	require.NoError(t, err)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, got.StatusCode)
+	require.Equal(t, "yes", got.Header.Get("Kept"))
+	require.Len(t, body, 16<<20)
 }
