@@ -403,6 +403,7 @@ func TestTestCommand(t *testing.T) {
 		{"test --xfail abb " + file, exit.Usage, "ksnoop: --xfail is \"abb\": " + file + " has no such assertion; did you mean 'abc'?\n"},
 		{"test " + file + " -- ls", exit.Usage, "ksnoop: a command follows --, and " + file + " has one in line 3: leave one of them out\n"},
 		{"test --prom-textfile /nosuch/x.prom " + file, exit.Failure, "ksnoop: write the metrics: create /nosuch/x.prom in its directory: no such file or directory\n"},
+		{"test -o json=" + both + " --ready-file " + both + " " + file, exit.Usage, "ksnoop: --ready-file and --output both name " + both + ": give each a file of its own\n"},
 		{"test -o json=" + both + " --prom-textfile " + both + " " + file, exit.Usage, "ksnoop: --prom-textfile and --output both name " + both + ": give each a file of its own\n"},
 		{"test --prom-textfile / " + file, exit.Usage, "ksnoop: / is a directory: name a file in it for the metrics\n"},
 		{"test --prom-textfile x.prom " + alike, exit.Usage, "ksnoop: write the metrics: ksnoop_x_a-b and ksnoop_x_a.b would both be ksnoop_x_a_b in Prometheus: rename one of them\n"},

@@ -67,15 +67,27 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {
 		return nil, err
 	}
-	if o.PromTextfile != "" && t.out.Writes(o.PromTextfile) {
-		err = exit.Usagef("--prom-textfile and --output both name %s: give each a file of its own", render.PlainName(o.PromTextfile))
-	} else if t.ready, err = run.OpenReady(o.Ready); err == nil {
+	if err = t.onlyResults("--prom-textfile", o.PromTextfile); err == nil {
+		err = t.onlyResults("--ready-file", o.Ready.File)
+	}
+	if err == nil {
+		t.ready, err = run.OpenReady(o.Ready)
+	}
+	if err == nil {
 		err = t.openCommand()
 	}
 	if err != nil {
 		t.out.Discard()
 	}
 	return t, err
+}
+
+// onlyResults returns an error if the file that an option names is one of results.
+func (t *tester) onlyResults(option, file string) error {
+	if file == "" || !t.out.Writes(file) {
+		return nil
+	}
+	return exit.Usagef("%s and --output both name %s: give each a file of its own", option, render.PlainName(file))
 }
 
 // openCommand finds the program, and makes the cgroup that it will run in.
