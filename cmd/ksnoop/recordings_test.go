@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +109,12 @@ func traceRuns(t testing.TB) (runs []*traceRun) {
 	add("with --comm", unitIf(t, comm, resolve.Wishes{}, "p:mine vfs_read count=%dx:u64", "r:back vfs_read n=$retval:s64", "vfs_open(file)"))
 	add("glob", unitOf(t, resolve.Wishes{}, "vfs_[or]*($arg1, return, count(), sum(return))")) // of other types in each function
 	return runs
+}
+
+// traceRunOf returns the run with a name.
+func traceRunOf(t testing.TB, name string) *traceRun {
+	all := traceRuns(t)
+	return all[slices.IndexFunc(all, func(r *traceRun) bool { return r.name == name })]
 }
 
 // missedBy returns what the programs of a unit have missed, if that is anything.
@@ -284,6 +294,15 @@ func (r *traceRun) traced(t testing.TB, o render.Options) string {
 	out.End(render.NewSummary(r.unit, r.counts))
 	require.NoError(t, out.Flush(&text))
 	return text.String()
+}
+
+// recorded returns the path of a recording of a run, in which addresses have no names.
+func (r *traceRun) recorded(t testing.TB) string {
+	var file bytes.Buffer
+	r.record(t, &file, nil)
+	path := filepath.Join(t.TempDir(), "recording")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	return path
 }
 
 // record writes a recording of a run, with blocks of a few records each.

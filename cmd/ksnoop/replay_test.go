@@ -63,10 +63,7 @@ func TestReplay(t *testing.T) {
 // TestReplayPart verifies that replay shows a part of the time, and of the functions.
 func TestReplayPart(t *testing.T) {
 	run := traceRuns(t)[0]
-	var file bytes.Buffer
-	run.record(t, &file, nil)
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	path := run.recorded(t)
 	count := func(options ...string) int {
 		status, stdout, stderr := runLine(append([]string{"replay", path, "-o", "json"}, options...)...)
 		require.Zero(t, status, stderr)
@@ -103,12 +100,8 @@ func TestReplayPart(t *testing.T) {
 // TestReplayPartOfTables verifies that replay shows the tables of some functions, and
 // those of which a condition leaves rows.
 func TestReplayPartOfTables(t *testing.T) {
-	runs := traceRuns(t)
-	run := runs[slices.IndexFunc(runs, func(r *traceRun) bool { return r.name == "tables" })]
-	var file bytes.Buffer
-	run.record(t, &file, nil)
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	run := traceRunOf(t, "tables")
+	path := run.recorded(t)
 	const span = "vfs_open => vfs_read"
 	for _, tc := range []struct {
 		options []string

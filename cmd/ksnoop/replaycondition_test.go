@@ -100,10 +100,7 @@ func TestReplayCondition(t *testing.T) {
 // with its reason.
 func TestReplayConditionErrors(t *testing.T) {
 	run := traceRuns(t)[0]
-	var file bytes.Buffer
-	run.record(t, &file, nil)
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	path := run.recorded(t)
 	for _, tc := range []struct{ cond, want string }{
 		{"if cuont > 1", "no record has 'cuont'\n  if cuont > 1\n     ^^^^^\n  did you mean 'count'?"},
 		{"if $uid > 1 && nothing == 2", "no record has 'nothing'\n  if $uid > 1 && nothing == 2\n                 ^^^^^^^\n  a condition can have the values that were recorded, and $comm, $pid, $tid and $cpu"},
@@ -181,10 +178,7 @@ func TestReplayOfContainers(t *testing.T) {
 		if run.name != "values" && run.name != "containers" {
 			continue
 		}
-		var file bytes.Buffer
-		run.record(t, &file, nil)
-		path := filepath.Join(t.TempDir(), "recording")
-		require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+		path := run.recorded(t)
 		shown := func(cond string) int {
 			status, stdout, stderr := runLine("replay", "-o", "json", path, cond)
 			require.Zero(t, status, stderr)
@@ -223,12 +217,8 @@ func TestReplayConditionOfTables(t *testing.T) {
 // TestReplayConditionOfGlob verifies that rows of the functions of a glob are chosen by the
 // values of their own function, which have other types in another one.
 func TestReplayConditionOfGlob(t *testing.T) {
-	runs := traceRuns(t)
-	run := runs[slices.IndexFunc(runs, func(r *traceRun) bool { return r.name == "glob" })]
-	var file bytes.Buffer
-	run.record(t, &file, nil)
-	path := filepath.Join(t.TempDir(), "recording")
-	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o644))
+	run := traceRunOf(t, "glob")
+	path := run.recorded(t)
 	for cond, shown := range map[string][2]bool{`if $arg1 ~ "*"`: {true, false}, "if return < 0": {true, true}, "if return > 0": {false, false}} {
 		status, stdout, stderr := runLine("replay", path, cond)
 		require.Zero(t, status, stderr)
