@@ -169,9 +169,9 @@ func (s *Session) notLoaded(err error, limit uint64) error {
 // CLOCK_MONOTONIC. No record is older.
 func (s *Session) AttachedAt() time.Duration { return s.attachedAt }
 
-// Hold, called before [Session.Attach], makes the programs of a unit with
-// [compiler.Options].CountCalls do nothing before [Session.Begin]: attaching takes a while,
-// in which some of them would count calls and others not yet.
+// Hold makes the programs of a unit with [compiler.Options].CountCalls, which are not attached
+// yet, do nothing before [Session.Begin]: attaching takes a while, in which some of them would
+// count calls and others not yet.
 func (s *Session) Hold() { s.held = s.unit.CountsCalls }
 
 // Begin makes programs that [Session.Hold] holds begin, all at one moment.
