@@ -135,6 +135,15 @@ func replacing(o *options) error {
 	return signalled(o)
 }
 
+// outlived leaves a process behind that sleeps for the duration in the argument.
+func outlived(o *options) error {
+	child, err := o.again("sleep", o.arg)
+	if err != nil {
+		return err
+	}
+	return child.Start()
+}
+
 // commands starts n processes, one after another, which end at once.
 func commands(o *options) error {
 	return o.repeat(func() error {

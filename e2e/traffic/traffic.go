@@ -42,6 +42,7 @@ var kinds = map[string]func(*options) error{
 	"killed":    killed,
 	"letters":   letters,
 	"open":      open,
+	"outlived":  outlived,
 	"poll":      poll,
 	"read":      read,
 	"ready-fd":  readyFD,

@@ -53,8 +53,11 @@ func (g *ownCgroup) hold(cmd *exec.Cmd) {
 	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(g.dir.Fd())
 }
 
-// remove removes the cgroup, unless it still has processes.
-func (g *ownCgroup) remove() {
+// remove removes the cgroup. It returns a note if there are still processes in it.
+func (g *ownCgroup) remove() []string {
 	g.dir.Close()
-	_ = os.Remove(g.dir.Name())
+	if errors.Is(os.Remove(g.dir.Name()), syscall.EBUSY) {
+		return []string{"processes of the command still run, in the cgroup " + g.dir.Name() + ": remove it (rmdir) when they have ended"}
+	}
+	return nil
 }

@@ -128,7 +128,7 @@ func (t *tester) close() {
 	t.ready.Close()
 	t.out.Discard()
 	if t.cgroup != nil {
-		t.cgroup.remove()
+		term.Say(t.streams.Err, t.cgroup.remove())
 	}
 }
 
