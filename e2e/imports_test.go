@@ -61,7 +61,8 @@ var arrows = map[string]struct{ ours, never []string }{
 // the lines above it, and all packages of arrows.
 var rooms = [][]string{
 	{"exit", "getopt"},
-	{"report", "term"},
+	{"term"},
+	{"report"},
 	{"target"},
 	{"listing"},
 	{"run"},

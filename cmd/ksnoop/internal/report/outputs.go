@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -38,7 +40,8 @@ func (own Format) Formats() []string {
 // Outputs writes results to stdout and to files.
 type Outputs struct {
 	Writer
-	stdout string // the format of stdout
+	stdout string      // the format of stdout
+	info   fs.FileInfo // of the file that stdout leads to, or nil
 	files  []*outputFile
 }
 
@@ -49,6 +52,9 @@ func Open(values []string, own Format, stdout io.Writer) (*Outputs, error) {
 		values = own.Formats()[:1]
 	}
 	all := &Outputs{}
+	if file, ok := term.FileOf(stdout).(*os.File); ok {
+		all.info, _ = file.Stat() // nil if stdout is closed
+	}
 	var writers []Writer
 	for _, value := range values {
 		w, err := all.open(value, own, stdout)
@@ -76,7 +82,7 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 	to := stdout
 	if toFile {
 		if all.Writes(name) {
-			return nil, exit.Usagef("--output names %s twice: give each format a file of its own", render.PlainName(name))
+			return nil, exit.Usagef("--output writes %s twice: give each format a file of its own", render.PlainName(name))
 		}
 		f, err := openOutputFile(name, Streams(format))
 		if err != nil {
@@ -86,6 +92,9 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 		to = f
 	} else {
 		all.stdout = format
+		if i := slices.IndexFunc(all.files, func(f *outputFile) bool { return all.isStdout(f.name) }); i >= 0 {
+			return nil, exit.Usagef("--output writes %s twice, as stdout leads there: give each format a file of its own", render.PlainName(all.files[i].name))
+		}
 	}
 	if format == own.Name {
 		return own.New(to), nil
@@ -102,7 +111,13 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 func (all *Outputs) Writes(name string) bool {
 	info, err := os.Stat(name)
 	return (err != nil || info.Mode().IsRegular()) &&
-		slices.ContainsFunc(all.files, func(f *outputFile) bool { return sameFile(f.name, name) })
+		(all.stdout != "" && all.isStdout(name) || slices.ContainsFunc(all.files, func(f *outputFile) bool { return sameFile(f.name, name) }))
+}
+
+// isStdout reports whether a name is that of the regular file that stdout leads to.
+func (all *Outputs) isStdout(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular() && os.SameFile(info, all.info)
 }
 
 // sameFile reports whether two names are, or will be, those of one file.

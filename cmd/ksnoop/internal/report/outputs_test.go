@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // TestOutputs covers several formats at once: one to stdout, the others to files,
@@ -128,6 +129,40 @@ func TestOneFile(t *testing.T) {
 		require.ErrorContains(t, err, " twice: give each format a file of its own", tc)
 		require.True(t, exit.IsUsage(err))
 	}
+}
+
+// TestStdoutIsFile verifies that a file that stdout leads to takes no second format, under
+// whatever name, and that a device may take several.
+func TestStdoutIsFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(summaryVariable, "")
+	out, err := os.Create("out")
+	require.NoError(t, err)
+	defer out.Close()
+	require.NoError(t, os.Symlink("out", "soft"))
+	stdout := term.NewPlain(term.NewStdout(out))
+	for _, name := range []string{"out", "soft"} {
+		for _, values := range [][]string{{"ktap", "junit=" + name}, {"junit=" + name, "ktap"}, {"tap=" + name, "json"}} {
+			_, err = Open(values, Format{}, stdout)
+			require.ErrorContains(t, err, "--output writes ", values)
+			require.ErrorContains(t, err, " twice", values)
+			require.True(t, exit.IsUsage(err))
+		}
+	}
+	all, err := Open([]string{"tap"}, Format{}, stdout)
+	require.NoError(t, err)
+	require.True(t, all.Writes("soft"))
+	require.False(t, all.Writes("other"))
+	for _, values := range [][]string{{"junit=out"}, {"ktap", "junit=other"}} {
+		all, err = Open(values, Format{}, stdout)
+		require.NoError(t, err, values)
+		all.Discard()
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	_, err = Open([]string{"tap", "json=/dev/null"}, Format{}, null)
+	require.NoError(t, err)
 }
 
 func TestWriteMetrics(t *testing.T) {

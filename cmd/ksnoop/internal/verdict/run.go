@@ -87,7 +87,7 @@ func (t *tester) onlyResults(option, file string) error {
 	if file == "" || !t.out.Writes(file) {
 		return nil
 	}
-	return exit.Usagef("%s and --output both name %s: give each a file of its own", option, render.PlainName(file))
+	return exit.Usagef("%s and --output both write %s: give each a file of its own", option, render.PlainName(file))
 }
 
 // openCommand finds the program, and makes the cgroup that it will run in.
