@@ -83,8 +83,7 @@ func goTest(args []string, dir string, stdout, stderr io.Writer) (int, error) {
 		logs.remove()
 		return usageStatus, err
 	}
-	r.end(status, keptFlags(args))
-	return status, nil
+	return r.end(status, keptFlags(args)), nil
 }
 
 // A report condenses the output of one go test.
@@ -105,8 +104,9 @@ func (r report) add(l []byte) {
 	io.WriteString(r.stdout, r.run.add(e))
 }
 
-// end prints the report of a run that ended with an exit status.
-func (r report) end(status int, f flags) {
+// end prints the report of a run that ended with an exit status, and returns that of
+// gotest. A run without any test has not passed.
+func (r report) end(status int, f flags) int {
 	var failures []failure
 	if status != 0 {
 		failures = r.run.failures()
@@ -115,12 +115,17 @@ func (r report) end(status int, f flags) {
 		fmt.Fprintln(r.stdout, "gotest:", err)
 	}
 	io.WriteString(r.stdout, slowest(r.run)+notTested(r.run))
-	if status != 0 {
+	switch {
+	case status != 0:
 		io.WriteString(r.stdout, closing(failures, f, status, r.logs.dir))
+	case r.run.empty():
+		fmt.Fprintln(r.stdout, "FAIL: no test was run, as none has such a name")
+		status = 1
 	}
 	if len(failures) == 0 {
 		r.logs.remove()
 	}
+	return status
 }
 
 // goCommand returns go test with args, in a process group of its own. Flag -C

@@ -84,6 +84,39 @@ func TestPassingRun(t *testing.T) {
 	require.Empty(t, logDirs(t, tmp))
 }
 
+// TestEmptyRun verifies that a run without any test does not pass: a name may be written
+// wrong. Other packages may have none, and benchmarks are enough.
+func TestEmptyRun(t *testing.T) {
+	dir := module(t, "func TestGood(t *testing.T) { t.Run(\"x\", func(t *testing.T) {}) }\n\nfunc BenchmarkGood(b *testing.B) {}\n")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "other"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other", "b_test.go"), []byte("package other\n\nimport \"testing\"\n\nfunc TestOther(*testing.T) {}\n"), 0o666))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "untested"), 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "untested", "c.go"), []byte("package untested\n"), 0o666))
+	for _, tc := range []struct {
+		args  string
+		empty bool
+	}{
+		{"-run TestBetter ./...", true},
+		{"-run TestGood/y .", true},
+		{"-skip Good|Other ./...", true},
+		{"-run TestOther ./...", false},
+		{"-run TestGood/x ./...", false},
+		{"-run ^$ -bench Good -benchtime 1x .", false},
+		{"-list Better ./...", false},
+		{"./untested", false},
+	} {
+		cmd, _ := gotest(t, dir, strings.Fields(tc.args)...)
+		out, err := cmd.Output()
+		require.Equal(t, tc.empty, strings.HasSuffix(string(out), "\nFAIL: no test was run, as none has such a name\n"), "%s: %s", tc.args, out)
+		if exit := (&exec.ExitError{}); tc.empty {
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, 1, exit.ExitCode())
+		} else {
+			require.NoError(t, err, "%s: %s", tc.args, out)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, tc := range []struct {
 		args        []string

@@ -152,6 +152,21 @@ func (r *testRun) buildOutput(p *testedPackage) string {
 	return ""
 }
 
+// empty reports whether flags such as -run have left no test in any package. For go test
+// such a run passes.
+func (r *testRun) empty() bool {
+	n := 0
+	for _, p := range r.packages {
+		switch {
+		case strings.HasSuffix(p.closing, " [no tests to run]"):
+			n++
+		case p.status == passed:
+			return false
+		}
+	}
+	return n > 0
+}
+
 func (r *testRun) packageOf(path string) *testedPackage {
 	p := r.byPath[path]
 	if p == nil {
