@@ -257,7 +257,7 @@ func checkHarness(t *testing.T, name string, imports []string) {
 }
 
 // TestRequirements checks that each direct requirement has a line in
-// docs/architecture.md.
+// docs/architecture.md. Package cli is one, and no other framework is there beside it.
 func TestRequirements(t *testing.T) {
 	mod, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)
@@ -265,9 +265,13 @@ func TestRequirements(t *testing.T) {
 	require.NoError(t, err)
 	direct := regexp.MustCompile(`(?m)^(?:require )?\t?([a-z0-9.]+\.[a-z]+/\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1)
 	require.NotEmpty(t, direct)
+	var paths []string
 	for _, m := range direct {
 		require.Contains(t, string(page), m[1])
+		paths = append(paths, m[1])
 	}
+	require.Contains(t, paths, "github.com/urfave/cli/v2")
+	require.NotRegexp(t, "pflag|cobra|kingpin", string(mod))
 }
 
 // TestNoServer verifies that nothing in ksnoop serves or fetches anything.
