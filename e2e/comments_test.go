@@ -14,13 +14,15 @@ import (
 )
 
 // TestDocComments checks that the doc comments of functions and types begin with their
-// names, which is easily forgotten when something gets a new name.
+// names, which is easily forgotten when something gets a new name, and that a function
+// "reports whether", as in the standard library.
 func TestDocComments(t *testing.T) {
 	seen := 0
 	check := func(at token.Position, name, doc string, most int) {
 		if words := strings.Fields(doc); len(words) > 0 {
 			seen++
 			assert.Contains(t, words[:min(most, len(words))], name, at)
+			assert.NotRegexp(t, `\b(says|tells) (if|whether)\b`, doc, at)
 		}
 	}
 	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

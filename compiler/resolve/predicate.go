@@ -167,7 +167,7 @@ func (b *binder) mask(item *spec.Item, v *compiler.Value, c spec.Constant) (*com
 	return pred, nil
 }
 
-// verdict tells whether a comparison holds at all calls, at none, or at some.
+// verdict is at which calls a comparison holds: at all, none, or some.
 type verdict int
 
 const (

@@ -12,7 +12,7 @@ type flags struct {
 	custom []string // of the tests
 }
 
-// A kind of flag tells whether a value follows the flag, and whether a command
+// A kind of flag decides if a value follows the flag, and if a command
 // that repeats one test keeps it.
 type kind int
 
