@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,8 +39,8 @@ func (own Format) Formats() []string {
 // Outputs writes results to stdout and to files.
 type Outputs struct {
 	Writer
-	stdout string      // the format of stdout
-	info   fs.FileInfo // of the file that stdout leads to, or nil
+	out    io.Writer // stdout
+	stdout string    // its format
 	files  []*outputFile
 }
 
@@ -51,13 +50,10 @@ func Open(values []string, own Format, stdout io.Writer) (*Outputs, error) {
 	if len(values) == 0 {
 		values = own.Formats()[:1]
 	}
-	all := &Outputs{}
-	if file, ok := term.FileOf(stdout).(*os.File); ok {
-		all.info, _ = file.Stat() // nil if stdout is closed
-	}
+	all := &Outputs{out: stdout}
 	var writers []Writer
 	for _, value := range values {
-		w, err := all.open(value, own, stdout)
+		w, err := all.open(value, own)
 		if err != nil {
 			all.Discard()
 			return nil, err
@@ -69,7 +65,7 @@ func Open(values []string, own Format, stdout io.Writer) (*Outputs, error) {
 }
 
 // open opens one output.
-func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, error) {
+func (all *Outputs) open(value string, own Format) (Writer, error) {
 	format, name, toFile := strings.Cut(value, "=")
 	switch {
 	case !slices.Contains(own.Formats(), format):
@@ -79,7 +75,7 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 	case !toFile && all.stdout != "":
 		return nil, exit.Usagef("--output sends both %s and %s to stdout: give one of them a file, as in %s=results", all.stdout, format, format)
 	}
-	to := stdout
+	to := all.out
 	if toFile {
 		if all.Writes(name) {
 			return nil, exit.Usagef("--output writes %s twice: give each format a file of its own", render.PlainName(name))
@@ -111,23 +107,23 @@ func (all *Outputs) open(value string, own Format, stdout io.Writer) (Writer, er
 func (all *Outputs) Writes(name string) bool {
 	info, err := os.Stat(name)
 	return (err != nil || info.Mode().IsRegular()) &&
-		(all.stdout != "" && all.isStdout(name) || slices.ContainsFunc(all.files, func(f *outputFile) bool { return sameFile(f.name, name) }))
+		(all.stdout != "" && all.isStdout(name) || slices.ContainsFunc(all.files, func(f *outputFile) bool { return SameFile(f.name, name) }))
 }
 
 // isStdout reports whether a name is that of the regular file that stdout leads to.
 func (all *Outputs) isStdout(name string) bool {
 	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular() && os.SameFile(info, all.info)
+	return err == nil && info.Mode().IsRegular() && term.LeadsTo(all.out, info)
 }
 
-// sameFile reports whether two names are, or will be, those of one file.
-func sameFile(a, b string) bool {
+// SameFile reports whether two names are, or will be, those of one file.
+func SameFile(a, b string) bool {
 	atA, errA := os.Stat(a)
 	atB, errB := os.Stat(b)
 	if errA == nil && errB == nil {
 		return os.SameFile(atA, atB)
 	}
-	return errA != nil && errB != nil && filepath.Base(a) == filepath.Base(b) && sameFile(filepath.Dir(a), filepath.Dir(b))
+	return errA != nil && errB != nil && filepath.Base(a) == filepath.Base(b) && SameFile(filepath.Dir(a), filepath.Dir(b))
 }
 
 // openSummary opens the file for GitHub's table, or returns nil if there is none.

@@ -28,8 +28,9 @@ type ReadyOptions struct {
 	FD   int    // 0 for none
 }
 
-// OpenReady verifies, before anything is attached, that others can be notified.
-func OpenReady(o ReadyOptions) (*Ready, error) {
+// OpenReady verifies, before anything is attached, that others can be notified. The file must
+// not be one that outputs lead to, as it replaces what is there.
+func OpenReady(o ReadyOptions, s *term.Streams) (*Ready, error) {
 	r := &Ready{file: o.File}
 	if o.FD != 0 {
 		fd, err := inheritedFile(o.FD)
@@ -44,6 +45,9 @@ func OpenReady(o ReadyOptions) (*Ready, error) {
 	// Tell would take the name of a device or a link, and Close remove it.
 	if info, err := os.Lstat(r.file); err == nil && !info.Mode().IsRegular() {
 		return nil, exit.Usagef("--ready-file replaces a file and removes it at the end, and %s is not a regular one: name another file", r.file)
+	}
+	if to := s.LeadTo(r.file); to != "" {
+		return nil, exit.Usagef("--ready-file would replace %s, where %s goes: name another file", r.file, to)
 	}
 	if err := unix.Access(filepath.Dir(r.file), unix.W_OK|unix.X_OK); err != nil {
 		return nil, fmt.Errorf("create %s: %w", r.file, err)

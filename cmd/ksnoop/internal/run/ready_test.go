@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // TestNotify verifies that the socket $NOTIFY_SOCKET is notified.
@@ -52,12 +53,18 @@ func TestReadyFileIsRegular(t *testing.T) {
 	require.NoError(t, os.Symlink("regular", dir+"/link"))
 	require.NoError(t, os.WriteFile(dir+"/regular", nil, 0o600))
 	for _, name := range []string{dir, dir + "/pipe", dir + "/link", "/dev/null"} {
-		_, err := OpenReady(ReadyOptions{File: name})
+		_, err := OpenReady(ReadyOptions{File: name}, &term.Streams{})
 		require.EqualError(t, err, "--ready-file replaces a file and removes it at the end, and "+name+" is not a regular one: name another file")
 		require.True(t, exit.IsUsage(err))
 	}
 	for _, name := range []string{"regular", "new"} {
-		_, err := OpenReady(ReadyOptions{File: dir + "/" + name})
+		_, err := OpenReady(ReadyOptions{File: dir + "/" + name}, &term.Streams{})
 		require.NoError(t, err)
 	}
+	out, err := os.OpenFile(dir+"/regular", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer out.Close()
+	_, err = OpenReady(ReadyOptions{File: dir + "/regular"}, &term.Streams{Out: term.NewPlain(out)})
+	require.EqualError(t, err, "--ready-file would replace "+dir+"/regular, where stdout goes: name another file")
+	require.True(t, exit.IsUsage(err))
 }

@@ -67,7 +67,7 @@ type recordFile struct {
 func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
 	f := &recordFile{FileOptions: *o, out: s.Out}
 	if o.Name != "-" {
-		return f, f.checkRotate()
+		return f, errors.Join(f.checkStreams(s), f.checkRotate())
 	}
 	if o.Rotate > 0 {
 		return nil, exit.Usagef("--rotate begins new files, and -w - is standard output: name a file")
@@ -77,9 +77,22 @@ func openFile(o *FileOptions, s *term.Streams) (*recordFile, error) {
 		if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err == nil {
 			return nil, exit.Usagef("-w - writes a recording to standard output, which is a terminal: redirect it, as in ksnoop record -w - vfs_read | ssh HOST 'cat > FILE'")
 		}
+		if info, err := file.Stat(); err == nil && info.Mode()&fs.ModeDevice == 0 && term.LeadsTo(s.Err, info) {
+			return nil, exit.Usagef("-w - writes a recording to standard output, where messages go, too: send those elsewhere, as in 2> FILE")
+		}
 		f.Writer = term.Beside(s.Out, file)
 	}
 	return f, nil
+}
+
+// checkStreams returns an error if what is printed would go to one of the files, too.
+func (f *recordFile) checkStreams(s *term.Streams) error {
+	for n := range f.kept() + 1 {
+		if to := s.LeadTo(f.numbered(n)); to != "" && (n == 0 || f.Rotate > 0) {
+			return exit.Usagef("the recording would be written to %s, where %s goes: name another file", f.numbered(n), to)
+		}
+	}
+	return nil
 }
 
 // checkRotate returns an error if the file is to be rotated, and is a device or the

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -303,5 +304,47 @@ func TestNamesOfWholeStack(t *testing.T) {
 	}
 	for _, f := range stacks.Frames(1, ev.Values[0].Data, 0) {
 		require.Equal(t, "[vdso]", f.File)
+	}
+}
+
+// TestRecordWhereStreamsGo verifies that no recording is mixed with what is printed: there is
+// none in a file that stdout or stderr leads to, and none on stdout with messages.
+func TestRecordWhereStreamsGo(t *testing.T) {
+	dir := t.TempDir()
+	create := func(name string) *os.File {
+		file, err := os.Create(dir + "/" + name)
+		require.NoError(t, err)
+		t.Cleanup(func() { file.Close() })
+		return file
+	}
+	out, other := create("out"), create("other")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	require.NoError(t, os.Symlink("out", dir+"/link"))
+	require.NoError(t, os.Symlink("out", dir+"/parts.2"))
+	const mixed = "-w - writes a recording to standard output, where messages go, too: send those elsewhere, as in 2> FILE"
+	for _, tc := range []struct {
+		o        FileOptions
+		out, err *os.File
+		want     string
+	}{
+		{FileOptions{Name: dir + "/out"}, out, other, "the recording would be written to DIR/out, where stdout goes: name another file"},
+		{FileOptions{Name: dir + "/link"}, other, out, "the recording would be written to DIR/link, where stderr goes: name another file"},
+		{FileOptions{Name: dir + "/parts", Rotate: 1 << 20}, out, other, "the recording would be written to DIR/parts.2, where stdout goes: name another file"},
+		{FileOptions{Name: dir + "/parts"}, out, other, ""},
+		{FileOptions{Name: dir + "/parts", Rotate: 1 << 20, Keep: 1}, out, other, ""},
+		{FileOptions{Name: "/dev/null"}, null, null, ""},
+		{FileOptions{Name: "-"}, out, out, mixed},
+		{FileOptions{Name: "-"}, out, other, ""},
+		{FileOptions{Name: "-"}, null, null, ""},
+	} {
+		_, err := openFile(&tc.o, &term.Streams{Out: term.NewPlain(term.NewStdout(tc.out)), Err: term.NewPlain(tc.err)})
+		if tc.want == "" {
+			require.NoError(t, err, tc.o)
+			continue
+		}
+		require.EqualError(t, err, strings.ReplaceAll(tc.want, "DIR", dir))
+		require.True(t, exit.IsUsage(err))
 	}
 }

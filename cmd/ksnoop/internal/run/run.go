@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/runtime"
@@ -48,7 +49,10 @@ func openTracing(o *Options, s *term.Streams) (t *tracing, err error) {
 	if t.cgroup, err = openScope(&o.Programs); err != nil {
 		return nil, err
 	}
-	if t.ready, err = OpenReady(o.Ready); err != nil {
+	if o.Ready.File != "" && o.File.Name != "" && report.SameFile(o.Ready.File, o.File.Name) {
+		return nil, exit.Usagef("--ready-file and the recording are both %s: give each a file of its own", o.File.Name)
+	}
+	if t.ready, err = OpenReady(o.Ready, s); err != nil {
 		return nil, err
 	}
 	t.traced = openTraced(int(o.Programs.PID), int(o.Programs.TID))

@@ -70,8 +70,11 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 	if err = t.onlyResults("--prom-textfile", o.PromTextfile); err == nil {
 		err = t.onlyResults("--ready-file", o.Ready.File)
 	}
+	if err == nil && o.PromTextfile != "" && o.Ready.File != "" && report.SameFile(o.PromTextfile, o.Ready.File) {
+		err = exit.Usagef("--prom-textfile and --ready-file both write %s: give each a file of its own", o.PromTextfile)
+	}
 	if err == nil {
-		t.ready, err = run.OpenReady(o.Ready)
+		t.ready, err = run.OpenReady(o.Ready, s)
 	}
 	if err == nil {
 		err = t.openCommand()

@@ -359,7 +359,7 @@ func TestInterrupted(t *testing.T) {
 func TestReadyStatus(t *testing.T) {
 	dir := t.TempDir() + "/gone"
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	ready, err := run.OpenReady(run.ReadyOptions{File: dir + "/ready"})
+	ready, err := run.OpenReady(run.ReadyOptions{File: dir + "/ready"}, &term.Streams{})
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(dir))
 	var status exit.StatusError
