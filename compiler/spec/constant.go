@@ -110,10 +110,14 @@ func (p *parser) badNumber(digits string, base int, timed bool) error {
 		return err.WithHint("a time has one number, perhaps with a fraction, and one unit: 1.5s")
 	case strings.Count(text, ".") == 3:
 		return err.WithHint("an address is in quotes: \"%s\"", text)
+	case strings.Contains(text, ".."):
+		return err.WithHint("a range is two comparisons: count >= 1, count <= 5")
 	case strings.Contains(text, "."):
 		return err.WithHint("constants are integers")
 	case only(digits, decimal):
 		return err.WithHint("a leading 0 means octal; the decimal number is %s", strings.TrimLeft(digits, "0"))
+	case only(strings.ReplaceAll(text, "_", ""), decimal):
+		return err.WithMeant("%s", strings.ReplaceAll(text, "_", ""))
 	case exponent(text) != "":
 		return err.WithHint("there are no exponents: write %s, or 0x%s if it is hexadecimal", exponent(text), text)
 	case only(text, hexadecimal) && base == 10:

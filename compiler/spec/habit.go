@@ -156,6 +156,17 @@ func (p *parser) functionHint(function string) string {
 	return ""
 }
 
+// noFunction returns a hint for a word before a parenthesis that no tool knows.
+func (p *parser) noFunction(word string) string {
+	if !p.listing() {
+		return "there are no functions"
+	}
+	if near, ok := Nearest(word, slices.Values(Aggregates)); ok {
+		return "did you mean '" + near + "'?"
+	}
+	return "there are no functions but the aggregates " + strings.Join(Aggregates, " ")
+}
+
 // commandHabits has the words before a function in gdb, perf and C.
 var commandHabits = strings.Fields(`b br break tbreak hbreak print probe add call func function
 int void long unsigned bool static struct ssize_t`)

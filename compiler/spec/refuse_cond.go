@@ -198,13 +198,32 @@ func (p *parser) badAfterTerm(want, join string) error {
 	case tested && t.arithmetic() != 0:
 		return p.secondOp(join)
 	case t.is("(") && item != nil && !tested:
-		if hint := p.functionHint(item.Value.String()); hint != "" {
-			return p.expected(want).WithHint("%s", hint)
-		}
-		return p.unexpected(want)
+		return p.expected(want).WithHint("%s", cmp.Or(p.functionHint(item.Value.String()), p.noFunction(item.Value.String())))
+	case t.kind == name && item != nil:
+		return p.expected(want).WithHint("%s", p.wordHint(join))
 	default:
 		return p.unexpected(want)
 	}
+}
+
+// wordHint returns a hint for the word at tok, which comes after an item, or "". Join
+// is the separator of items.
+func (p *parser) wordHint(join string) string {
+	switch value := p.last.Value.String(); strings.ToLower(p.tok.text) {
+	case "by":
+		if !p.cond && !p.of.Values {
+			return keyFirst
+		}
+	case "in", "between":
+		return "write " + value + " >= 1" + join + value + " <= 5, or, after 'if', " + value + " == 1 || " + value + " == 5"
+	case "as":
+		return "a cast comes before the value: (struct sock *)sk"
+	case "where", "when", "unless", "filter":
+		if !p.cond {
+			return "a condition comes after the closing ')': vfs_read(count) if count > 5"
+		}
+	}
+	return ""
 }
 
 // secondOp returns the error for an operator after a comparison.

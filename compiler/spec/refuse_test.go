@@ -9,6 +9,56 @@ import (
 // refused has the mistakes that people are known to make in specs, with the whole
 // error message.
 var refused = []struct{ spec, want string }{
+	// Words and functions of other languages.
+	{"f(count() by comm)", `
+expected ',' or ')', not 'by'
+  f(count() by comm)
+            ^^
+  what calls are counted by comes before the aggregate: vfs_read($comm, count())`},
+	{"f if a by b", `
+expected '&&', '||' or the end of the spec, not 'by'
+  f if a by b
+         ^^`},
+	{"f(a where b)", `
+expected ',' or ')', not 'where'
+  f(a where b)
+      ^^^^^
+  a condition comes after the closing ')': vfs_read(count) if count > 5`},
+	{"f(a->b in (1, 2))", `
+expected ',' or ')', not 'in'
+  f(a->b in (1, 2))
+         ^^
+  write a->b >= 1, a->b <= 5, or, after 'if', a->b == 1 || a->b == 5`},
+	{"f if a in 1..5", `
+expected '&&', '||' or the end of the spec, not 'in'
+  f if a in 1..5
+         ^^
+  write a >= 1 && a <= 5, or, after 'if', a == 1 || a == 5`},
+	{"f(p as sock *)", `
+expected ',' or ')', not 'as'
+  f(p as sock *)
+      ^^
+  a cast comes before the value: (struct sock *)sk`},
+	{"f(a == 1..5)", `
+'1..5' is not a number
+  f(a == 1..5)
+         ^^^^
+  a range is two comparisons: count >= 1, count <= 5`},
+	{"f(top(5, a))", `
+expected ',' or ')', not '('
+  f(top(5, a))
+       ^
+  there are no functions but the aggregates count sum avg min max hist lhist`},
+	{"f(cuont())", `
+expected ',' or ')', not '('
+  f(cuont())
+         ^
+  did you mean 'count'?`},
+	{"f if top(a)", `
+expected '&&', '||' or the end of the spec, not '('
+  f if top(a)
+          ^
+  there are no functions`},
 	// Spans.
 	{"f => g", `
 a span needs 'on' and a key
@@ -280,7 +330,8 @@ expected '(', not '->'
 	{"f(a(", `
 expected ',' or ')', not '('
   f(a(
-     ^`},
+     ^
+  there are no functions but the aggregates count sum avg min max hist lhist`},
 	{"f(a)(b)", `
 '(' after the closing ')'
   f(a)(b)
@@ -531,7 +582,8 @@ a second comparison of one value
 	{"f(a == 1_000)", `
 '1_000' is not a number
   f(a == 1_000)
-         ^^^^^`},
+         ^^^^^
+  did you mean '1000'?`},
 	{"f(a == 5 0)", `
 expected ',' or ')', not '0'
   f(a == 5 0)
@@ -1037,7 +1089,8 @@ expected a value, not '5'
 	{"f(a(b))", `
 expected ',' or ')', not '('
   f(a(b))
-     ^`},
+     ^
+  there are no functions but the aggregates count sum avg min max hist lhist`},
 	{"f($)", `
 a name is missing after '$'
   f($)
@@ -2074,7 +2127,8 @@ expected '&&', '||' or the end of the spec, not ':'
 	{"f if a(b)", `
 expected '&&', '||' or the end of the spec, not '('
   f if a(b)
-        ^`},
+        ^
+  there are no functions`},
 	{"f if (struct sock)", `
 a value is missing after the cast '(struct sock)'
   f if (struct sock)
