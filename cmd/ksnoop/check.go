@@ -36,6 +36,6 @@ The exit status is 1 if a spec does not fit a kernel. Without --btf, the running
 			}
 			return nil
 		},
-		Action: func(*cli.Context) error { return check.Run(o, e.Out) },
+		Action: func(*cli.Context) error { return check.Run(o, &e.Streams) },
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/report"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 )
 
 // Options selects what is checked against which kernels, and how it is shown.
@@ -27,7 +28,7 @@ func Format() report.Format {
 
 // Run checks all specs against one kernel after the other, so that only the types of
 // one are in memory at a time.
-func Run(o *Options, stdout io.Writer) error {
+func Run(o *Options, s *term.Streams) error {
 	subjects, err := readSubjects(o)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func Run(o *Options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out, err := report.Open(o.Output, Format(), stdout)
+	out, err := report.Open(o.Output, Format(), s)
 	if err != nil {
 		return err
 	}

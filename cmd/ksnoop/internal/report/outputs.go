@@ -39,18 +39,18 @@ func (own Format) Formats() []string {
 // Outputs writes results to stdout and to files.
 type Outputs struct {
 	Writer
-	out    io.Writer // stdout
-	stdout string    // its format
-	files  []*outputFile
+	streams *term.Streams
+	stdout  string // the format of what goes to stdout
+	files   []*outputFile
 }
 
 // Open opens the outputs of the --output values, so that nothing is done if the
 // results cannot be saved.
-func Open(values []string, own Format, stdout io.Writer) (*Outputs, error) {
+func Open(values []string, own Format, s *term.Streams) (*Outputs, error) {
 	if len(values) == 0 {
 		values = own.Formats()[:1]
 	}
-	all := &Outputs{out: stdout}
+	all := &Outputs{streams: s}
 	var writers []Writer
 	for _, value := range values {
 		w, err := all.open(value, own)
@@ -75,10 +75,13 @@ func (all *Outputs) open(value string, own Format) (Writer, error) {
 	case !toFile && all.stdout != "":
 		return nil, exit.Usagef("--output sends both %s and %s to stdout: give one of them a file, as in %s=results", all.stdout, format, format)
 	}
-	to := all.out
+	to := all.streams.Out
 	if toFile {
 		if all.Writes(name) {
 			return nil, exit.Usagef("--output writes %s twice: give each format a file of its own", render.PlainName(name))
+		}
+		if leadsTo(all.streams.Err, name) {
+			return nil, exit.Usagef("--output would write to %s, where stderr goes: name another file", render.PlainName(name))
 		}
 		f, err := openOutputFile(name, Streams(format))
 		if err != nil {
@@ -88,7 +91,7 @@ func (all *Outputs) open(value string, own Format) (Writer, error) {
 		to = f
 	} else {
 		all.stdout = format
-		if i := slices.IndexFunc(all.files, func(f *outputFile) bool { return all.isStdout(f.name) }); i >= 0 {
+		if i := slices.IndexFunc(all.files, func(f *outputFile) bool { return leadsTo(all.streams.Out, f.name) }); i >= 0 {
 			return nil, exit.Usagef("--output writes %s twice, as stdout leads there: give each format a file of its own", render.PlainName(all.files[i].name))
 		}
 	}
@@ -107,13 +110,13 @@ func (all *Outputs) open(value string, own Format) (Writer, error) {
 func (all *Outputs) Writes(name string) bool {
 	info, err := os.Stat(name)
 	return (err != nil || info.Mode().IsRegular()) &&
-		(all.stdout != "" && all.isStdout(name) || slices.ContainsFunc(all.files, func(f *outputFile) bool { return SameFile(f.name, name) }))
+		(all.stdout != "" && leadsTo(all.streams.Out, name) || slices.ContainsFunc(all.files, func(f *outputFile) bool { return SameFile(f.name, name) }))
 }
 
-// isStdout reports whether a name is that of the regular file that stdout leads to.
-func (all *Outputs) isStdout(name string) bool {
+// leadsTo reports whether w writes to the regular file with a name.
+func leadsTo(w io.Writer, name string) bool {
 	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular() && term.LeadsTo(all.out, info)
+	return err == nil && info.Mode().IsRegular() && term.LeadsTo(w, info)
 }
 
 // SameFile reports whether two names are, or will be, those of one file.

@@ -26,7 +26,7 @@ func TestOutputs(t *testing.T) {
 	require.NoError(t, os.WriteFile(file("summary"), []byte("before\n"), 0o644))
 	require.NoError(t, os.WriteFile(file("old.tap"), bytes.Repeat([]byte("x\n"), 1000), 0o644))
 	var stdout bytes.Buffer
-	all, err := Open([]string{"ktap", "junit=" + file("x.xml"), "tap=" + file("old.tap"), "github=" + file("gh"), "json=" + file("a=b")}, Format{}, &stdout)
+	all, err := Open([]string{"ktap", "junit=" + file("x.xml"), "tap=" + file("old.tap"), "github=" + file("gh"), "json=" + file("a=b")}, Format{}, &term.Streams{Out: &stdout})
 	require.NoError(t, err)
 	require.NoError(t, all.Begin(Suite{Name: "s", Results: 1}))
 	require.NoError(t, all.Result(Result{Name: "a", Status: Fail}))
@@ -60,7 +60,7 @@ func TestOutputsToPipe(t *testing.T) {
 		text, _ := os.ReadFile(pipe)
 		got <- text
 	}()
-	all, err := Open([]string{"junit=" + pipe}, Format{}, nil)
+	all, err := Open([]string{"junit=" + pipe}, Format{}, &term.Streams{})
 	require.NoError(t, err)
 	require.NoError(t, all.Begin(Suite{Name: "s"}))
 	require.NoError(t, all.End())
@@ -80,16 +80,16 @@ func TestOutputsErrors(t *testing.T) {
 		{"xml", `--output is "xml": it must be ktap, tap, junit, json or github`},
 		{"table", `--output is "table": it must be ktap, tap, junit, json or github`},
 	} {
-		_, err := Open([]string{strings.ReplaceAll(tc.value, "DIR", dir)}, Format{}, nil)
+		_, err := Open([]string{strings.ReplaceAll(tc.value, "DIR", dir)}, Format{}, &term.Streams{})
 		require.Error(t, err)
 		require.Equal(t, tc.want, strings.ReplaceAll(err.Error(), dir, "DIR"))
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	_, err = Open([]string{"tap=" + dir + "/x", "json=" + dir + "/./x"}, Format{}, nil)
+	_, err = Open([]string{"tap=" + dir + "/x", "json=" + dir + "/./x"}, Format{}, &term.Streams{})
 	require.ErrorContains(t, err, "/./x twice: give each format a file of its own")
-	_, err = Open([]string{"tap=/dev/null", "json=/dev/null"}, Format{}, nil)
+	_, err = Open([]string{"tap=/dev/null", "json=/dev/null"}, Format{}, &term.Streams{})
 	require.NoError(t, err)
 }
 
@@ -120,7 +120,7 @@ func TestOneFile(t *testing.T) {
 		{"json=old", "tap=new", false},
 		{"junit=never", "junit=dir/never", false},
 	} {
-		all, err := Open([]string{tc.a, tc.b}, Format{}, nil)
+		all, err := Open([]string{tc.a, tc.b}, Format{}, &term.Streams{})
 		if !tc.same {
 			require.NoError(t, err, tc)
 			all.Discard()
@@ -132,7 +132,7 @@ func TestOneFile(t *testing.T) {
 }
 
 // TestStdoutIsFile verifies that a file that stdout leads to takes no second format, under
-// whatever name, and that a device may take several.
+// whatever name, that a file that stderr leads to takes none, and that a device may take several.
 func TestStdoutIsFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(summaryVariable, "")
@@ -140,28 +140,33 @@ func TestStdoutIsFile(t *testing.T) {
 	require.NoError(t, err)
 	defer out.Close()
 	require.NoError(t, os.Symlink("out", "soft"))
-	stdout := term.NewPlain(term.NewStdout(out))
+	streams := &term.Streams{Out: term.NewPlain(term.NewStdout(out))}
 	for _, name := range []string{"out", "soft"} {
 		for _, values := range [][]string{{"ktap", "junit=" + name}, {"junit=" + name, "ktap"}, {"tap=" + name, "json"}} {
-			_, err = Open(values, Format{}, stdout)
+			_, err = Open(values, Format{}, streams)
 			require.ErrorContains(t, err, "--output writes ", values)
 			require.ErrorContains(t, err, " twice", values)
 			require.True(t, exit.IsUsage(err))
 		}
 	}
-	all, err := Open([]string{"tap"}, Format{}, stdout)
+	all, err := Open([]string{"tap"}, Format{}, streams)
 	require.NoError(t, err)
 	require.True(t, all.Writes("soft"))
 	require.False(t, all.Writes("other"))
 	for _, values := range [][]string{{"junit=out"}, {"ktap", "junit=other"}} {
-		all, err = Open(values, Format{}, stdout)
+		all, err = Open(values, Format{}, streams)
 		require.NoError(t, err, values)
 		all.Discard()
+	}
+	for _, to := range []*term.Streams{{Err: term.NewPlain(out)}, {Out: out, Err: out}} {
+		_, err = Open([]string{"junit=soft"}, Format{}, to)
+		require.EqualError(t, err, "--output would write to soft, where stderr goes: name another file")
+		require.True(t, exit.IsUsage(err))
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	defer null.Close()
-	_, err = Open([]string{"tap", "json=/dev/null"}, Format{}, null)
+	_, err = Open([]string{"tap", "json=/dev/null"}, Format{}, &term.Streams{Out: null})
 	require.NoError(t, err)
 }
 
@@ -199,7 +204,7 @@ func TestWholeFileKeepsNode(t *testing.T) {
 		return WriteMetrics(f, []Metric{{Name: "n", Type: Gauge, Samples: []Sample{{Value: 2}}}})
 	}
 	results := func(name string) error {
-		all, err := Open([]string{"junit=" + name}, Format{}, nil)
+		all, err := Open([]string{"junit=" + name}, Format{}, &term.Streams{})
 		if err != nil {
 			return err
 		}
@@ -246,7 +251,7 @@ func TestUnwritableOnce(t *testing.T) {
 	dir := t.TempDir()
 	var stdout bytes.Buffer
 	require.NoError(t, os.Mkdir(dir+"/gone", 0o700))
-	all, err := Open([]string{"ktap", "json=/dev/full", "junit=" + dir + "/gone/x"}, Format{}, &stdout)
+	all, err := Open([]string{"ktap", "json=/dev/full", "junit=" + dir + "/gone/x"}, Format{}, &term.Streams{Out: &stdout})
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(dir+"/gone"))
 	_ = all.Begin(Suite{Name: "s", Results: 2})

@@ -64,7 +64,7 @@ func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err e
 	if err = t.openMetrics(); err != nil {
 		return nil, err
 	}
-	if t.out, err = report.Open(o.Output, report.Format{}, s.Out); err != nil {
+	if t.out, err = report.Open(o.Output, report.Format{}, s); err != nil {
 		return nil, err
 	}
 	if err = t.onlyResults("--prom-textfile", o.PromTextfile); err == nil {
