@@ -11,10 +11,17 @@ import (
 
 // TestCold verifies that the tests have the same flags, so that nothing is compiled twice.
 func TestCold(t *testing.T) {
-	makefile, err := os.ReadFile("../../Makefile")
-	require.NoError(t, err)
 	flags := strings.Join(inlining(), " ")
-	require.Contains(t, string(makefile), "\nexport GOFLAGS += -trimpath "+flags+"\n")
+	for name, variable := range map[string]string{"Makefile": "\nexport GOFLAGS += ", ".github/workflows/ci.yml": "\n      GOFLAGS: "} {
+		text, err := os.ReadFile("../../" + name)
+		require.NoError(t, err)
+		require.Contains(t, string(text), variable+"-trimpath "+flags+"\n", name)
+	}
+}
+
+// TestUnknownProgram verifies that nothing is built under a name that is not that of a program.
+func TestUnknownProgram(t *testing.T) {
+	require.EqualError(t, target{program: "kernsnoop"}.build(), `there is no program "kernsnoop": build ksnoop or ksnoop-exporter`)
 }
 
 // TestCopyModule verifies that the copy differs from the module by the patch, and that a

@@ -73,9 +73,9 @@ func needProgram(t *testing.T, name string) {
 		return
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("there is no %s: make deps installs it", name)
+		t.Fatalf("there is no %s: .ci/deps installs it", name)
 	}
-	t.Skipf("there is no %s: make deps installs it", name)
+	t.Skipf("there is no %s: .ci/deps installs it", name)
 }
 
 // TestCompletion verifies that a script is printed for each shell, and for no other.

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -63,7 +64,7 @@ func parse(args []string) (*dist, string, error) {
 	flags.StringVar(&d.dir, "dist", "../../dist", "directory of the binaries and the results")
 	flags.StringVar(&d.source, "source", "../..", "the repository")
 	flags.StringVar(&d.version, "version", "", "version, as git describes it")
-	flags.StringVar(&d.ref, "ref", "localhost/ksnoop:latest", "name of the image")
+	flags.StringVar(&d.ref, "ref", "", "name of the image (default: localhost/PROGRAM:latest)")
 	flags.StringVar(&d.program, "program", "ksnoop", "program that the image holds: ksnoop or ksnoop-exporter")
 	arches := flags.String("arches", "amd64,arm64", "architectures")
 	seconds := flags.Int64("time", 0, "time of all files, in seconds since 1970")
@@ -73,6 +74,7 @@ func parse(args []string) (*dist, string, error) {
 	if d.version == "" || *seconds == 0 || flags.NArg() != 1 {
 		return nil, "", errors.New("want -version VERSION -time SECONDS, and packages or image")
 	}
+	d.ref = cmp.Or(d.ref, "localhost/"+d.program+":latest")
 	d.time, d.arches = time.Unix(*seconds, 0).UTC(), strings.Split(*arches, ",")
 	return d, flags.Arg(0), nil
 }
