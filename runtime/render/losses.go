@@ -47,7 +47,7 @@ func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
 			continue
 		}
 		if m.N > 0 {
-			all = append(all, fmt.Sprintf("missed %d calls of %s: the kernel skipped them%s", m.N, missedOf(m.Probes), skipReason(m.Kind)))
+			all = append(all, fmt.Sprintf("missed %d calls of %s: the kernel skipped them%s", m.N, missedOf(m.Probes), skipReason(m)))
 		}
 	}
 	return all
@@ -72,11 +72,15 @@ func missedOf(probes []*compiler.Probe) string {
 	return name
 }
 
-// skipReason returns why the kernel skips calls with an attach kind.
-func skipReason(k compiler.Kind) string {
-	switch k {
+// skipReason returns why the kernel skips calls of a program. Where tasks are not
+// preempted inside fentry programs, only calls in interrupts are skipped, and kprobes skip
+// more of those.
+func skipReason(m runtime.Missed) string {
+	switch m.Kind {
 	case compiler.Fentry, compiler.Fexit:
-		return ", as the program was running on that CPU already (--attach kprobe may miss fewer)"
+		if m.Probes[0].Features.Preemptible {
+			return ", as the program was running on that CPU already (--attach kprobe may miss fewer)"
+		}
 	case compiler.Kretprobe, compiler.KretprobeMulti, compiler.KprobeSession:
 		return ", as too many were active at once, or a program was running on that CPU already"
 	}

@@ -45,6 +45,20 @@ func TestLosses(t *testing.T) {
 		"did not show 1 write of (int)@jiffies: that memory, or a value in a condition, could not be read",
 	}, Losses(runtime.SessionCounts{Events: []runtime.Counts{writes}}, false))
 
+	// Kprobes miss fewer calls only where tasks are preempted inside fentry programs.
+	const skipped = "missed 2 calls of f: the kernel skipped them, as "
+	for kind, want := range map[compiler.Kind][2]string{
+		compiler.Fentry: {"a program was running on that CPU already", "the program was running on that CPU already (--attach kprobe may miss fewer)"},
+		compiler.Fexit:  {"a program was running on that CPU already", "the program was running on that CPU already (--attach kprobe may miss fewer)"},
+		compiler.Kprobe: {"a program was running on that CPU already", "a program was running on that CPU already"},
+	} {
+		for i, preemptible := range []bool{false, true} {
+			q := &compiler.Probe{Func: p.Func, Features: compiler.Features{Preemptible: preemptible}}
+			m := runtime.Missed{Kind: kind, Probes: []*compiler.Probe{q}, N: 2}
+			require.Equal(t, []string{skipped + want[i]}, Losses(runtime.SessionCounts{Missed: []runtime.Missed{m}}, false))
+		}
+	}
+
 	// A value that could never be read may be at another address.
 	path := &compiler.Value{Name: "path", Text: compiler.KernelText}
 	p.EntryConds = []compiler.Cond{&compiler.Leaf{Value: path, Pred: &compiler.Predicate{}}}
