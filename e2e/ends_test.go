@@ -132,6 +132,7 @@ func testNoRoom(t *testing.T, k *kernel) {
 		} {
 			t.Run(fmt.Sprintf("%s/%s", name, attach), func(t *testing.T) { testNoRoomFor(t, k, attach, spec) })
 		}
+		t.Run("deep/"+string(attach), func(t *testing.T) { testNoRoomDeep(t, k, attach) })
 	}
 }
 

@@ -186,7 +186,7 @@ func (p *program) countRejected() {
 		p.countEach(compiler.CounterFiltered, p.unshown())
 		return
 	}
-	p.forget(p.exitLabel())
+	p.forget(p.unkept())
 	p.countEach(compiler.CounterFiltered, p.exitLabel())
 }
 

@@ -29,6 +29,7 @@ func (u *generator) addFreed(t *threads) {
 	f.emit(
 		asm.Mov.Imm(asm.R3, 0),
 		asm.StoreMem(asm.R2, elementTop, asm.R3, asm.DWord),
+		asm.StoreMem(asm.R2, elementUnkept, asm.R3, asm.DWord),
 		asm.StoreMem(asm.R2, elementOwner, asm.R3, asm.DWord),
 	)
 	f.bucketNumber(t)

@@ -31,6 +31,7 @@ type program struct {
 	origin     int                     // offset in the record that rOut points to
 	stash      *stash                  // stash to read at return; nil if none
 	keeps      *stash                  // stash to fill at entry; nil if none
+	returns    int                     // number of the event at return, if the program keeps calls for it
 	threads    *threads                // where stashes are
 	span       *beginnings             // of the span that the probe begins or ends
 	function   int                     // number of the function in a tag

@@ -75,6 +75,7 @@ func (p *program) own() *stash {
 // keep stores the entry values that the return side will need.
 func (p *program) keep(s *stash) {
 	p.frame()
+	p.returns = p.number + s.event.Number - p.event.Number
 	p.event = s.event
 	p.begun(s)
 	p.origin = s.origin
@@ -95,7 +96,7 @@ func (p *program) keep(s *stash) {
 // begun points rOut to the memory in which the call is kept. It contains the
 // bytes of another call, or zeroes if the value is large.
 func (p *program) begun(s *stash) {
-	full := p.counted("full", compiler.CounterNoRoom, p.notKept())
+	full := p.noRoom()
 	p.take(full)
 	if s.class == 0 {
 		return
@@ -136,10 +137,11 @@ func (p *program) bigCall(s *stash, key int, fn asm.BuiltinFunc) {
 func (p *program) recall(s *stash) {
 	p.step("what was kept of this call")
 	missing := p.exitLabel()
-	if len(p.probe.EntryConds) == 0 && p.probe.Follow == nil {
+	if p.countsUnpaired() {
 		missing = p.fresh("unpaired")
 		p.later(missing, func() {
 			p.leaveOwn(p.exitLabel()) // ksnoop's own calls are not kept
+			p.returned()
 			p.count(compiler.CounterUnpaired, p.exitLabel())
 		})
 	}
@@ -174,7 +176,7 @@ func (p *program) copyKept(to int, kept asm.Register, from, size int) {
 // looked up.
 func (p *program) dropUnfound() {
 	p.later(p.prefix+"dropunfound", func() {
-		p.forget(p.exitLabel())
+		p.forget(p.unkept())
 		p.emit(asm.Ja.Label(p.exitLabel()))
 	})
 }

@@ -34,7 +34,8 @@ const (
 	elementOwner    = 0  // in a bucket: the address of the task_struct, or 0
 	elementOverflow = 8  // in a bucket: the number of threads that have found it taken
 	elementTop      = 16 // offset of the topmost slot in use
-	elementSlots    = 24
+	elementUnkept   = 24 // number of calls under way that have found no room, see program.countsUnpaired
+	elementSlots    = 32
 )
 
 // threads describes the elements of a unit.
