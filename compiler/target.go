@@ -77,6 +77,9 @@ type Features struct {
 	// CompareExchange: programs can compare and exchange a word atomically (5.18;
 	// amd64 has it since 5.12, but it is used from 5.18 on).
 	CompareExchange bool
+	// CountsSkipped: a trampoline skips a program that already runs on the CPU, and counts
+	// that (5.12). Earlier ones run it.
+	CountsSkipped bool
 	// ReturnInstances is the number of concurrent calls to ask for when a
 	// kretprobe is created, or 0 where the kernel has no such limit.
 	ReturnInstances int

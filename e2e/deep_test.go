@@ -57,3 +57,48 @@ func testNoRoomDeep(t *testing.T, k *kernel, attach compiler.Kind) {
 		require.Equal(t, uint64(opens*(depth*specs-slots)), noRoom)
 	}
 }
+
+// testInsidePrograms makes calls in interrupts, many of which come while a program of the
+// same function runs. Of each call whose entry fentry sees, the return is seen, too, or
+// the kernel counts what it has skipped. Before 5.12 it skips nothing.
+func testInsidePrograms(t *testing.T, k *kernel) {
+	f := k.target().Features
+	if !f.Trampoline || f.Preemptible {
+		return
+	}
+	run := wake(t)
+	session := k.loadMeasured(t, resolve.Wishes{Attach: compiler.Fentry}, compiler.Options{},
+		measured{"try_to_wake_up(p->pid)", compiler.Calls}, measured{"try_to_wake_up", compiler.Durations}, measured{"try_to_wake_up(p->pid) if return >= 0", compiler.Values})
+	session.Hold()
+	_, err := session.Attach()
+	require.NoError(t, err)
+	require.NoError(t, session.Begin())
+	tr := &tracer{session}
+	missed := func() map[*compiler.Probe]uint64 {
+		all, err := tr.Missed()
+		require.NoError(t, err)
+		sum := map[*compiler.Probe]uint64{}
+		for _, m := range all {
+			sum[m.Probes[0]] += m.N
+		}
+		return sum
+	}
+	before := missed()
+	run()
+	all := tr.measured(t)
+	after := missed()
+	var calls []uint64
+	for _, m := range all {
+		skipped := after[m.Probe] - before[m.Probe]
+		t.Logf("%s: %+v, %d skipped", m.Probe.Asked, m.Counters, skipped)
+		calls = append(calls, m.Matched+m.NoRoom+skipped)
+		if !f.CountsSkipped {
+			require.Equal(t, compiler.Counters{Matched: m.Matched}, m.Counters)
+			require.Zero(t, skipped)
+		}
+	}
+	require.Greater(t, calls[0], uint64(wakeups()))
+	for _, n := range calls {
+		require.Equal(t, calls[0], n)
+	}
+}

@@ -109,6 +109,7 @@ func testPairing(t *testing.T, k *kernel) {
 			t.Run(w.name+"/"+string(attach), func(t *testing.T) { w.test(t, k, attach) })
 		}
 	}
+	t.Run("inside programs", func(t *testing.T) { testInsidePrograms(t, k) })
 	if f := k.target().Features; f.KprobeMulti && !f.ReturnsUnlimited {
 		t.Run("rejected", func(t *testing.T) { testRejected(t, k) })
 	}

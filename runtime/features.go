@@ -68,6 +68,7 @@ func promised(v version, types *btf.Spec) compiler.Features {
 		TrampolineWords:   6,
 		TrampolineStructs: v.atLeast(6, 1),
 		CurrentTask:       v.atLeast(5, 11),
+		CountsSkipped:     v.atLeast(5, 12) || hasMember(types, "bpf_prog", "active"), // also where it was added to an older kernel
 		FuncArg:           v.atLeast(5, 17),
 		CompareExchange:   v.atLeast(5, 18),
 		RuntimeAlloc:      hasMember(types, "bpf_htab", "ma"),

@@ -38,14 +38,15 @@ func TestPromised(t *testing.T) {
 	}{
 		{"5.4.0-generic", old, compiler.Features{TrampolineWords: 6}},
 		{"5.10.0-32-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6}},
-		{"6.1.0-50-cloud-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true}},
+		{"5.10.0-vendor", newTypes(t, map[string]string{"dyn_ftrace": "ip", "bpf_prog": "active"}), compiler.Features{Trampoline: true, TrampolineWords: 6, CountsSkipped: true}},
+		{"6.1.0-50-cloud-amd64", old, compiler.Features{Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true}},
 		{"6.18.15+deb14", recent, compiler.Features{
-			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true,
+			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true,
 			RuntimeAlloc: true, KprobeMulti: true, ReturnsUnlimited: true, ConsistentBTF: true,
 			CancelRepeats: true,
 		}},
 		{"7.2.13+deb14", recent, compiler.Features{
-			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true,
+			Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true,
 			RuntimeAlloc: true, KprobeMulti: true, ReturnsUnlimited: true, ConsistentBTF: true,
 		}},
 	} {

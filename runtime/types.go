@@ -53,7 +53,7 @@ func hasMember(types *btf.Spec, name, member string) bool {
 
 // ownTypes are the names that this package looks up in the kernel's types.
 var ownTypes = []string{
-	"dyn_ftrace", "ftrace_page", "bpf_htab", "bpf_kprobe_multi_link", "fprobe", "bpf_session_is_return", // promised
+	"dyn_ftrace", "ftrace_page", "bpf_htab", "bpf_prog", "bpf_kprobe_multi_link", "fprobe", "bpf_session_is_return", // promised
 	plainArgs, structArgs, manyArgs, // tried
 	"bpf_link_info",                       // CountsMissed
 	"task_struct", "pid", "bpf_iter_task", // tasks

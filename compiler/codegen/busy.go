@@ -21,37 +21,51 @@ import (
 // interrupts that come before the program has set it, or after it has released it:
 // see program.checkFrame. Kprobes do not need it: they skip both sides
 // themselves.
+//
+// Before Linux 5.12 a trampoline skips nothing. There, the first word grows by 8 for each
+// of the programs that run on the CPU, which end in the reverse order. Each has scratch
+// space of its own, see program.frameNumber.
 const busyMap = "busy"
 
 // busyScratch is the offset of the second word.
 const busyScratch = 8
 
-// guarded reports whether the programs of a probe must not interrupt each other
-// on a CPU.
+// guarded reports whether the programs of a probe must not use the same memory when
+// they interrupt each other on a CPU.
 func guarded(p *compiler.Probe, kind compiler.Kind) bool {
 	return (kind == compiler.Fentry || kind == compiler.Fexit) && (p.Stash || p.Chain != nil)
 }
 
-func (u *generator) addBusy(probes []*compiler.Probe) {
-	if slices.ContainsFunc(probes, func(p *compiler.Probe) bool { return guarded(p, p.Attach.Entry) }) {
-		u.addMap(busyMap, ebpf.PerCPUArray, 4, 16, len(probes))
-	}
+// skipsSides reports whether one side of a call in an interrupt may be skipped.
+func (p *program) skipsSides() bool {
+	return guarded(p.probe, p.kind) && p.opts.Features.CountsSkipped
 }
 
-// enterBusy sets the word, or leaves if it is set. The kernel has counted the
-// entry that it skipped; enterBusy counts the return that it will skip.
+func (u *generator) addBusy(probes []*compiler.Probe, opts options) {
+	if !slices.ContainsFunc(probes, func(p *compiler.Probe) bool { return guarded(p, p.Attach.Entry) }) {
+		return
+	}
+	scratch := 1
+	if !opts.Features.CountsSkipped {
+		scratch = compiler.Nesting
+	}
+	u.addMap(busyMap, ebpf.PerCPUArray, 4, busyScratch+8*scratch, len(probes))
+}
+
+// enterBusy sets the word, or leaves if it is set: the kernel has counted the entry that
+// it has skipped, or will count the return.
 func (p *program) enterBusy() {
 	p.busy = p.room(8)
-	nested := p.outLabel()
-	if p.side == compiler.AtEntry {
-		nested = p.counted("nested", compiler.CounterUnpaired, p.outLabel())
+	if !p.opts.Features.CountsSkipped {
+		p.enterNested()
+		return
 	}
 	p.step("no program of this function runs on this CPU")
 	p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.index), asm.Word))
 	p.lookup(busyMap, spKey, p.outLabel())
 	p.emit(
 		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
-		asm.JEq.Imm(asm.R1, 1, nested),
+		asm.JEq.Imm(asm.R1, 1, p.outLabel()),
 		asm.StoreMem(asm.RFP, int16(p.busy), asm.R0, asm.DWord),
 		asm.Mov.Imm(asm.R2, 1),
 		asm.StoreMem(asm.R0, 0, asm.R2, asm.DWord),
@@ -59,6 +73,25 @@ func (p *program) enterBusy() {
 	if p.side == compiler.AtReturn && p.probe.Stacks.Task >= 0 {
 		p.checkFrame()
 	}
+}
+
+// enterNested counts the program in the first word. An interrupt between any two
+// instructions leaves the word as it was.
+func (p *program) enterNested() {
+	p.step("one more program of this function on this CPU")
+	p.emit(asm.StoreImm(asm.RFP, spKey, int64(p.index), asm.Word))
+	p.lookup(busyMap, spKey, p.outLabel())
+	p.emit(asm.StoreMem(asm.RFP, int16(p.busy), asm.R0, asm.DWord))
+	p.addNested(8)
+}
+
+// addNested adds to the word to which R0 points.
+func (p *program) addNested(n int32) {
+	p.emit(
+		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord),
+		asm.Add.Imm(asm.R1, n),
+		asm.StoreMem(asm.R0, 0, asm.R1, asm.DWord),
+	)
 }
 
 // checkFrame drops what is kept at the frame of a call in an interrupt, if
@@ -103,6 +136,11 @@ func (p *program) checkFrame() {
 
 // leaveBusy releases the word: it stores the frame address of this call.
 func (p *program) leaveBusy() {
+	if !p.opts.Features.CountsSkipped {
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, int16(p.busy), asm.DWord))
+		p.addNested(-8)
+		return
+	}
 	p.emit(
 		asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
 		asm.StoreMem(asm.R1, 0, rContext, asm.DWord),
@@ -113,7 +151,7 @@ func (p *program) leaveBusy() {
 // values that another call has left at its frame must not be taken for its own,
 // so the word records that the program ran for another frame.
 func (p *program) notKept() string {
-	if !guarded(p.probe, p.kind) {
+	if !p.skipsSides() {
 		return p.skipLabel()
 	}
 	label := p.fresh("unkept")

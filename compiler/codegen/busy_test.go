@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -116,4 +117,36 @@ func (r *rig) on(s *kernelStack, calls func()) {
 	r.stack = s
 	calls()
 	r.stack = own
+}
+
+// Of a call in an interrupt that comes inside a program, the kernel skips one side and
+// counts that. Before 5.12 it skips none, and the call is shown.
+func TestInterruptInProgram(t *testing.T) {
+	for spec, want := range map[string][]string{
+		"work(mode, return > 0, $duration)": {"call mode=1 return=1 $duration=0"},
+		"work(mode, return, $duration)":     {"entry mode=1", "return return=1 $duration=0"},
+	} {
+		for depth := range uint64(compiler.Nesting) {
+			r := newRig(t, compilertest.WithoutFuncArg, compiler.Options{}, spec)
+			busy, err := r.at(r.arrays[busyMap], 8)
+			require.NoError(t, err)
+			binary.LittleEndian.PutUint64(busy, 8*depth) // as many programs have been interrupted
+			r.nest(stackWork(1))()
+			require.Equal(t, want, r.shown())
+			require.Equal(t, 8*depth, binary.LittleEndian.Uint64(busy))
+			require.Zero(t, r.keptCalls())
+		}
+		r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, spec)
+		busy, err := r.at(r.arrays[busyMap], 8)
+		require.NoError(t, err)
+		busy[0] = 1
+		leave := r.enter(stackWork(1))
+		r.missed = compiler.Fexit
+		leave()
+		require.Empty(t, r.shown())
+		require.Zero(t, r.keptCalls())
+		for i := range want {
+			require.Equal(t, compiler.Counters{}, r.counters(i))
+		}
+	}
 }

@@ -109,7 +109,7 @@ func generate(probes []*compiler.Probe, o compiler.Options) (*generator, error) 
 		return nil, err
 	}
 	u.addBarrier(opts)
-	u.addBusy(probes)
+	u.addBusy(probes, opts)
 	u.addPreempt(opts)
 	var sides []func() // generators, to run when it is known what is kept
 	if len(probes) > 0 && probes[0].Chain != nil {

@@ -31,7 +31,7 @@ type program struct {
 	origin     int                     // offset in the record that rOut points to
 	stash      *stash                  // stash to read at return; nil if none
 	keeps      *stash                  // stash to fill at entry; nil if none
-	returns    int                     // number of the event at return, if the program keeps calls for it
+	returns    int                     // number of the event at return, if the program keeps calls for one
 	threads    *threads                // where stashes are
 	span       *beginnings             // of the span that the probe begins or ends
 	function   int                     // number of the function in a tag
@@ -83,6 +83,10 @@ func (p *program) begin() {
 	}
 	if p.probe.Watch != nil {
 		p.readWatched()
+	}
+	p.returns = p.number
+	if s := p.keeps; s != nil && s.event != nil { // nil of a chain
+		p.returns += s.event.Number - p.event.Number
 	}
 	p.beginCounting()
 	if p.forgetsStale() {

@@ -46,9 +46,16 @@ func (p *program) frameNumber() {
 	switch {
 	case !p.kind.Trampoline():
 		p.loadFrame(asm.R1)
-	case p.busy != 0: // no other program of the probe runs on this CPU
+	case p.busy != 0: // no other program of the probe uses this scratch space
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord))
+		if !p.opts.Features.CountsSkipped {
+			p.emit(
+				asm.LoadMem(asm.R2, asm.R1, 0, asm.DWord),
+				asm.And.Imm(asm.R2, 8*(compiler.Nesting-1)),
+				asm.Add.Reg(asm.R1, asm.R2),
+			)
+		}
 		p.emit(
-			asm.LoadMem(asm.R1, asm.RFP, int16(p.busy), asm.DWord),
 			asm.StoreMem(asm.R1, busyScratch, rContext, asm.DWord),
 			asm.LoadMem(asm.R1, asm.R1, busyScratch, asm.DWord),
 		)
@@ -130,7 +137,7 @@ func (p *program) find(reg asm.Register, tag int, missing string) {
 	p.label(found)
 	p.move(reg, asm.R4, elementSlots)
 	p.later(other, func() {
-		if tag == spTag && p.side == compiler.AtReturn && guarded(p.probe, p.kind) && len(t.big) == 0 { // large values are deleted one by one: see abandon
+		if tag == spTag && p.side == compiler.AtReturn && p.skipsSides() && len(t.big) == 0 { // large values are deleted one by one: see abandon
 			p.leaveEnded(missing)
 			p.emit(asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord), asm.JEq.Reg(asm.R0, asm.R1, found))
 		}

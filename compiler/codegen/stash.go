@@ -75,7 +75,6 @@ func (p *program) own() *stash {
 // keep stores the entry values that the return side will need.
 func (p *program) keep(s *stash) {
 	p.frame()
-	p.returns = p.number + s.event.Number - p.event.Number
 	p.event = s.event
 	p.begun(s)
 	p.origin = s.origin

@@ -23,10 +23,7 @@ func (p *program) countsUnkept() bool {
 // noRoom returns the label for a call of which nothing can be kept. It counts for the
 // event at return, which is the one that is missed.
 func (p *program) noRoom() string {
-	full, next, number := p.fresh("full"), p.notKept(), p.number
-	if p.probe.Chain == nil {
-		number = p.returns
-	}
+	full, next := p.fresh("full"), p.notKept()
 	p.later(full, func() {
 		if p.countsUnkept() {
 			stranger := p.fresh("stranger")
@@ -35,7 +32,7 @@ func (p *program) noRoom() string {
 			p.addUnkept(1)
 			p.label(stranger)
 		}
-		p.of(number, func() { p.count(compiler.CounterNoRoom, next) })
+		p.of(p.returns, func() { p.count(compiler.CounterNoRoom, next) })
 	})
 	return full
 }

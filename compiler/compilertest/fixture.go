@@ -205,7 +205,7 @@ func NewTarget(t testing.TB, f compiler.Features, more ...btf.Type) *compiler.Ta
 
 // These are the features of kernels on which generated programs must agree.
 var (
-	WithTrampoline    = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true}
+	WithTrampoline    = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CountsSkipped: true, CompareExchange: true, RuntimeAlloc: true}
 	WithoutFuncArg    = compiler.Features{Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, RuntimeAlloc: true}
 	WithProbes        = compiler.Features{}
 	WithMulti         = compiler.Features{CPUs: 6, KprobeMulti: true, ReturnsUnlimited: true, RuntimeAlloc: true}

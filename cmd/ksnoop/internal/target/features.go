@@ -19,18 +19,18 @@ var kernelFeatures = []struct {
 		Trampoline: true, TrampolineWords: 6, ReturnInstances: 1024,
 	}, false},
 	{"6.1", compiler.Features{
-		Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
 	}, false},
 	{"6.12", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
 		ConsistentBTF: true, KprobeMulti: true,
 	}, true},
 	{"6.18", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
 		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, CancelRepeats: true, Preemptible: true,
 	}, true},
 	{"7.2", compiler.Features{
-		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
+		Trampoline: true, TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true,
 		ConsistentBTF: true, KprobeMulti: true, ReturnsUnlimited: true, Preemptible: true,
 	}, true},
 }
