@@ -196,7 +196,7 @@ old: watch (int)@limit: 4 bytes at 0xffffffff81000500
 new: watch (int)@limit: 4 bytes at 0xffffffff81000400
 old, new: watch *(u8 *)0xffff888000000003: 1 byte at 0xffff888000000003
 old, new: watch (struct file)@limit: '(struct file)@limit' has 16 bytes, and the hardware watches 1, 2, 4 or 8 (name a member or an element of it)
-old, new: watch @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
+old, new: watch @none: there is no variable 'none' in this kernel
 old, new: watch ((struct room *)@limit)->number: 4 bytes at offset 0 from a pointer, which is read when watching begins
 old: watch same(file->flags): 4 bytes at offset 0 of the struct file that same finds, until __fput or tp:kfree or tp:kmem_cache_free
 new: watch same(file->flags): there is no tracepoint kfree in this kernel
@@ -229,9 +229,15 @@ func TestCheckPrint(t *testing.T) {
   print @none                                       no variable  no variable
   print ((struct room *)0xff)->numbre               type         type
 
-old, new: print @none: there is no variable 'none' in this kernel (its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL)
+old, new: print @none: there is no variable 'none' in this kernel
 old, new: print ((struct room *)0xff)->numbre: struct room has no member 'numbre' (did you mean 'number'?)
 `[1:], stdout)
+	// A kernel without CONFIG_KALLSYMS_ALL has only functions in its table.
+	require.NoError(t, os.WriteFile(dir+"/old/map", []byte("ffffffff81000100 T same\nffffffff81000200 t limit_all\n"), 0o644))
+	_, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", "--print", "(int)@limit", "--print", "@"+strings.Repeat("a", 200))
+	require.Contains(t, stdout, "old: print (int)@limit: there is no variable 'limit' in this kernel (its symbol table has no variables at all: that takes CONFIG_KALLSYMS_ALL)\n")
+	require.Regexp(t, `(?m)^new: print @a+\.\.\.: there is no variable 'a+' in this kernel$`, stdout)
+
 	status, stdout, stderr = checked(t, dir, "--print", "return")
 	require.Equal(t, exit.Usage, status)
 	require.Empty(t, stdout)

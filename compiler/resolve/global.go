@@ -82,13 +82,7 @@ func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error
 	symbols := table.Lookup(name)
 	switch {
 	case len(symbols) == 0:
-		err := b.errorf(at, "there is no variable '%s' in this kernel", name)
-		if near, ok := spec.Nearest(name, b.variableNames()); ok {
-			err = err.WithMeant("@%s", near)
-		} else if len(table.Lookup(perCPUOffsets)) == 0 {
-			err = err.WithHint("its symbol table may have no variables at all: that takes CONFIG_KALLSYMS_ALL")
-		}
-		return s, err
+		return s, b.noVariable(at, name)
 	case table.Hidden():
 		return s, b.errorf(at, "the address of '%s' is not known: %v", name, table.NeedAddresses()).WithKind(spec.HiddenAddresses)
 	case len(symbols) > 1:
@@ -98,6 +92,22 @@ func (b *binder) symbol(at spec.Span, name string) (s kallsyms.Symbol, err error
 		*b.modules = append(*b.modules, m)
 	}
 	return symbols[0], nil
+}
+
+// noVariable returns the error for a name that no symbol has.
+func (b *binder) noVariable(at spec.Span, name string) *spec.Error {
+	err := b.errorf(at, "there is no variable '%s' in this kernel", name)
+	names, all := b.variableNames()
+	if near, ok := spec.Nearest(name, names); ok {
+		return err.WithMeant("@%s", near)
+	}
+	for range names {
+		return err
+	}
+	if !all {
+		return err
+	}
+	return err.WithHint("its symbol table has no variables at all: that takes CONFIG_KALLSYMS_ALL")
 }
 
 // mostPlaces is the largest number of symbols of a name that an error lists.
@@ -138,13 +148,16 @@ func symbolsOf(e *spec.Global) []string {
 	return append([]string{e.Name.Name, perCPUOffsets}, perCPUBounds...)
 }
 
-// variableNames iterates over the names of the variables of the kernel. The table of 6.18
-// has those at the beginning of the kernel's data as code, such as init_task.
-func (b *binder) variableNames() iter.Seq[string] {
-	table := b.target.Symbols
+// variableNames iterates over the names of the variables of the kernel, and reports
+// whether these are all. The table of 6.18 has those at the beginning of the kernel's data
+// as code, such as init_task.
+func (b *binder) variableNames() (names iter.Seq[string], all bool) {
+	table, all := b.target.Symbols, true
 	if b.target.AllSymbols != nil {
-		if all, err := b.target.AllSymbols(); err == nil { // if not, what is known must do
-			table = all
+		if t, err := b.target.AllSymbols(); err == nil {
+			table = t
+		} else { // what is known must do
+			all = false
 		}
 	}
 	begin, end := table.Lookup("_sdata"), table.Lookup("_edata")
@@ -157,5 +170,5 @@ func (b *binder) variableNames() iter.Seq[string] {
 				return
 			}
 		}
-	}
+	}, all
 }
