@@ -109,6 +109,12 @@ func show(w io.Writer, session eventSource, out render.Printer, losses *watch, t
 		if err := out.Event(ev); err != nil {
 			return err
 		}
+		if ev.Probe.Find == nil {
+			continue
+		}
+		if err := losses.show(out); err != nil { // what has changed since that call, before later writes
+			return err
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/clock"
 	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // TestLossNotice verifies that losses are reported in one sentence, with the side
@@ -84,4 +86,54 @@ func TestActive(t *testing.T) {
 	w.active()
 	<-w.next.C
 	require.False(t, w.quiet.Load())
+}
+
+// foundThenWritten delivers a call that finds an object to watch, and a write to it.
+type foundThenWritten struct {
+	losses *watch
+	events []*compiler.EventType
+}
+
+func (f *foundThenWritten) Idle() bool { return true }
+
+func (f *foundThenWritten) Read(ev *runtime.Event) error {
+	if len(f.events) == 0 {
+		return io.EOF
+	}
+	ev.EventType, f.events = f.events[0], f.events[1:]
+	if ev.Probe.Find != nil {
+		f.losses.unseen = []runtime.Unseen{{}}
+	}
+	return nil
+}
+
+// lines notes what it is to print.
+type lines struct {
+	render.Printer
+	names []string
+}
+
+func (l *lines) Event(ev *runtime.Event) error {
+	l.names = append(l.names, ev.Probe.Func.Name)
+	return nil
+}
+
+func (l *lines) Unseen(*runtime.Unseen) error {
+	l.names = append(l.names, "unseen")
+	return nil
+}
+
+func (l *lines) Gathered() int         { return 0 }
+func (l *lines) Flush(io.Writer) error { return nil }
+
+// TestUnseenOrder verifies that what has changed since the call that found an object is
+// shown before the writes after that.
+func TestUnseenOrder(t *testing.T) {
+	probe := func(name string, find *compiler.Find) *compiler.EventType {
+		return &compiler.EventType{Probe: &compiler.Probe{Func: &compiler.Function{Name: name}, Find: find}}
+	}
+	losses, out := &watch{session: &runtime.Session{}, next: time.NewTimer(time.Hour)}, &lines{}
+	source := &foundThenWritten{losses, []*compiler.EventType{probe("found", &compiler.Find{}), probe("written", nil)}}
+	require.NoError(t, show(io.Discard, source, out, losses, nil))
+	require.Equal(t, []string{"found", "unseen", "written"}, out.names)
 }
