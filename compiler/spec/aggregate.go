@@ -172,6 +172,9 @@ func (p *parser) badInAggregate(a *Aggregate) error {
 // expected.
 func (p *parser) badAggregate() error {
 	t := p.tok
+	if p.of.Values {
+		return p.errorf(t.at, "%s() counts calls, and there is none", t.text).WithHint("ksnoop trace counts them: vfs_read(%s)", usage(t.text))
+	}
 	if p.cond {
 		return p.errorf(t.at, "%s() is an aggregate, and a condition is about one call", t.text).
 			WithHint("aggregates are items of the list: vfs_read(%s) if return > 0", usage(t.text))

@@ -93,17 +93,21 @@ func (p *parser) ofSpec() error {
 
 // ofCall returns an error for a value that belongs to a call.
 func (p *parser) ofCall(e Expr) error {
+	without, hint := "values are read without one", "without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu"
+	if p.of.Watch {
+		without, hint = "a write is none", "of a write, there are $task $comm $pid $tid $ppid $uid $cgroup, of the process that writes, and $cpu"
+	}
 	switch e := e.(type) {
 	case *Return, *After, *Diff:
-		return p.errorf(e.Span(), "'%s' is of a call, and values are read without one", e).
-			WithHint("ksnoop trace shows calls")
+		hint = "ksnoop trace shows calls"
 	case *Builtin:
-		if !WithoutCall(e.Name.Name) {
-			return p.errorf(e.Span(), "'%s' is of a call, and values are read without one", e).
-				WithHint("without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu")
+		if WithoutCall(e.Name.Name) {
+			return nil
 		}
+	default:
+		return nil
 	}
-	return nil
+	return p.errorf(e.Span(), "'%s' is of a call, and %s", e, without).WithHint("%s", hint)
 }
 
 // WithoutCall reports whether a builtin is known at any moment, and not only at a call.

@@ -43,6 +43,8 @@ func TestRefuseValues(t *testing.T) {
 		{"return", "'return' is of a call, and values are read without one\n  return\n  ^^^^^^\n  ksnoop trace shows calls"},
 		{"after(@a)", "'after(@a)' is of a call, and values are read without one\n  after(@a)\n  ^^^^^^^^^\n  ksnoop trace shows calls"},
 		{"@a + $arg1", "'$arg1' is of a call, and values are read without one\n  @a + $arg1\n       ^^^^^\n  without a call, there are $task $comm $pid $tid $ppid $uid $cgroup $container, of ksnoop itself, and $cpu"},
+		{"count()", "count() counts calls, and there is none\n  count()\n  ^^^^^\n  ksnoop trace counts them: vfs_read(count())"},
+		{"@a, 1 + sum(@b)", "sum() counts calls, and there is none\n  @a, 1 + sum(@b)\n          ^^^\n  ksnoop trace counts them: vfs_read(sum(count))"},
 		{"@a, iter:task(task->pid)", "'iter:' begins a spec, and values are read without one\n  @a, iter:task(task->pid)\n      ^^^^\n  ksnoop 'iter:...' shows a row for each object"},
 		{"tp:kfree(ptr)", "'tp:' begins a spec, and values are read without one\n  tp:kfree(ptr)\n  ^^\n  ksnoop 'tp:...' shows calls"},
 		{"vfs_read(file)", "expected ',' or the end, not '('\n  vfs_read(file)\n          ^\n  ksnoop trace shows calls"},
