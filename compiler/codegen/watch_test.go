@@ -157,6 +157,10 @@ func TestWatchRefused(t *testing.T) {
 		{"*(u32 *)0xffffffff81001102", "'*(u32 *)0xffffffff81001102' has 4 bytes and is not at a multiple of that, and the hardware watches aligned memory only"},
 		{"@jiffies + 1", "'@jiffies + 1' is not memory that can be watched"},
 		{"(u32 *)0xffffffff81001102", "'(u32 *)0xffffffff81001102' is not memory that can be watched"},
+		{"(struct dev *)@jiffies:ip4", "':ip4' shows what '(struct dev *)@jiffies' points to, and it is the pointer that is watched"},
+		{"@jiffies:string", "':string' shows what '@jiffies' points to, and it is the pointer that is watched"},
+		{"(char *)@jiffies == \"eth0\"", "'(char *)@jiffies' is a pointer that is watched, and a condition on it cannot be about the string that it points to"},
+		{"(char *)@jiffies if (char *)@jiffies ~ \"eth*\"", "'(char *)@jiffies' is a pointer that is watched, and a condition on it cannot be about the string"},
 		{"@jiffie", "there is no variable 'jiffie' in this kernel"},
 	} {
 		trace, err := spec.ParseWatch(tc.text)
@@ -167,7 +171,9 @@ func TestWatchRefused(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", "there is nothing to watch"},
 		{"@jiffies, @jiffies", "expected 'if' or the end, not ','"},
-		{"@jiffies if return == 5", "'return' is of a call"},
+		{"@jiffies if return == 5", "'return' is of a call, and a write is none"},
+		{"@jiffies if $duration > 5", "of a write, there are $task $comm $pid $tid $ppid $uid $cgroup, of the process that writes, and $cpu"},
+		{"@jiffies if count() > 5", "count() counts calls, and there is none"},
 	} {
 		_, err := spec.ParseWatch(tc.text)
 		require.ErrorContains(t, err, tc.want, tc.text)

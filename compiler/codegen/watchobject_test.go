@@ -212,6 +212,7 @@ func TestWatchObjectOf(t *testing.T) {
 		"send(buf->err)":                   "buf",
 		"send(buf->dev->index)":            "buf->dev",
 		"send((unsigned int)buf->err)":     "buf",
+		"send(buf->dev->name[8..15])":      "buf->dev",
 		"send(((struct dev *)buf)->index)": "(struct dev *)buf",
 		"open(return->len) if return->err": "return",
 	} {
@@ -246,6 +247,9 @@ func TestWatchObjectsRefused(t *testing.T) {
 		{[]string{"send(count())"}, "count() counts calls, and it is memory that is watched"},
 		{[]string{"iter:buf(buf->err)"}, "iter:buf reads what is there now, and the object to watch is that of a call"},
 		{[]string{"send(buf->err)", "send(buf->len)"}, "objects are found by one spec, and 'send(buf->err)' is another one"},
+		{[]string{"send(buf->dev->alias:string)"}, "':string' shows what 'buf->dev->alias' points to, and it is the pointer that is watched"},
+		{[]string{"send(buf->dev:mac)"}, "':mac' shows what 'buf->dev' points to, and it is the pointer that is watched"},
+		{[]string{"send(buf->dev->alias == \"lo\")"}, "'buf->dev->alias' is a pointer that is watched, and a condition on it cannot be about the string that it points to"},
 		{[]string{"send(buf->dev->name)"}, "the hardware watches 1, 2, 4 or 8"},
 	} {
 		var traces []*spec.Trace

@@ -93,6 +93,35 @@ func followText(v *compiler.Value, t compiler.Text) {
 	v.Pointee, v.Text = intType("char", 1, btf.Signed), t
 }
 
+// own binds an item to its own bytes: what a pointer points to is not watched.
+func (b *builder) own(item *spec.Item) (*compiler.Value, error) {
+	v, err := b.shared(item)
+	if err != nil {
+		return nil, err
+	}
+	if v.Pointee != nil && item.Format.Name != "" {
+		return nil, b.errorf(item.Format.At, "':%s' shows what '%s' points to, and it is the pointer that is watched", item.Format.Name, v.Name).
+			WithHint("leave the format out")
+	}
+	v.Pointee, v.Text, v.Walk = nil, compiler.NoText, nil
+	return v, nil
+}
+
+// ownOnly returns an error if a condition has followed a pointer that [builder.own] binds.
+func (b *builder) ownOnly() error {
+	for _, item := range b.trace.Watched() {
+		v, err := b.shared(item)
+		if err != nil {
+			return err
+		}
+		if v.Text != compiler.NoText {
+			return b.errorf(item.Value.Span(), "'%s' is a pointer that is watched, and a condition on it cannot be about the string that it points to", v.Name).
+				WithHint("choose writes by their process or CPU: if $comm == \"NAME\"")
+		}
+	}
+	return nil
+}
+
 // readAsText reads bytes as a string, because they are compared with one.
 func readAsText(v *compiler.Value) {
 	if v.Format != "" {

@@ -85,11 +85,10 @@ func (b *builder) room(plan *compiler.Plan, more int) error {
 
 // watched binds the memory to watch.
 func (b *builder) watched(plan *compiler.Plan, item *spec.Item) (*compiler.Value, error) {
-	v, err := b.shared(item)
+	v, err := b.own(item)
 	if err != nil {
 		return nil, err
 	}
-	v.Pointee, v.Text, v.Walk = nil, compiler.NoText, nil
 	e := item.Value
 	switch last := len(v.Path) - 1; {
 	case v.Base.PerCPU != 0:
@@ -181,7 +180,10 @@ func (b *builder) itemConds() (conds compiler.AllOf, err error) {
 		}
 		conds = append(conds, c)
 	}
-	return b.withCond(conds)
+	if conds, err = b.withCond(conds); err != nil {
+		return nil, err
+	}
+	return conds, b.ownOnly()
 }
 
 // watchConds binds the conditions on a write. A condition on what is watched is about
@@ -308,11 +310,10 @@ func finder(plan *compiler.Plan) *compiler.Probe {
 
 // memberOf binds a member to watch of an object.
 func (b *builder) memberOf(item *spec.Item) (*compiler.Value, error) {
-	v, err := b.shared(item)
+	v, err := b.own(item)
 	if err != nil {
 		return nil, err
 	}
-	v.Pointee, v.Text, v.Walk = nil, compiler.NoText, nil
 	if last := len(v.Path) - 1; last < 0 || v.Path[last].Addr || v.Path[last].In != compiler.KernelSpace || v.Base.Addr != 0 {
 		return nil, b.noMember(item.Value)
 	}
@@ -332,6 +333,8 @@ func (b *builder) objectOf(member spec.Expr) (*compiler.Value, spec.Expr, error)
 		case *spec.Member:
 			e = x.X
 		case *spec.Index:
+			e = x.X
+		case *spec.Range:
 			e = x.X
 		case *spec.Deref:
 			e = x.X
