@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -38,11 +37,12 @@ type follower struct {
 	structure *btf.Struct     // the type of the object
 	ends      []string        // functions that end objects
 	bound     map[string]bool // arguments that have a probe, by argumentKey
+	matched   map[string]bool // those of In that match a function
 }
 
 // Follow binds the spec that chooses objects, and finds the functions that get them.
 func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan, error) {
-	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}}
+	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}, matched: map[string]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -149,8 +149,11 @@ func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
 				return nil, b.errorf(item.Value.Span(), "the values to show have no conditions").WithHint("write the condition in the spec: ... if %s", item)
 			}
 			v, err := b.sharedValue(item.Value, item.Format)
+			if err == nil {
+				err = w.shownAt(b, item, v)
+			}
 			if err != nil {
-				return nil, err
+				return nil, w.notOfObject(b, err)
 			}
 			if !slices.Contains(values, v) {
 				values = append(values, v)
@@ -167,9 +170,40 @@ func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
 	return values, nil
 }
 
+// shownAt returns an error for a value of the other side of a call than the one where b
+// has the object.
+func (w *follower) shownAt(b *binder, item *spec.Item, v *compiler.Value) error {
+	side, where := b.side, "entry"
+	if b.alias == "" {
+		side = w.object.Side
+	}
+	if side == compiler.AtReturn {
+		where = "return"
+	}
+	for part := range v.Values {
+		if side != compiler.AnySide && part.Side != compiler.AnySide && part.Side != side {
+			return b.errorf(item.Value.Span(), "'%s' is not known where the object is shown: at the %s of %s", item.Value, where, b.fn.Name).
+				WithHint("name a member of it, as in %s->MEMBER", w.object.Name)
+		}
+	}
+	return nil
+}
+
+// notOfObject explains why a value to show is not known at a function that gets the
+// object: it is another argument of the function in the spec.
+func (w *follower) notOfObject(b *binder, err error) error {
+	var refused *spec.Error
+	if b.alias == "" || !errors.As(err, &refused) || refused.Kind != spec.NoArgument && refused.Kind != spec.NamesInHint {
+		return err
+	}
+	of := b.trace.Text[refused.At.Start:refused.At.End]
+	return b.errorf(refused.At, "'%s' is an argument of %s, and values are shown at all functions that get the object, such as %s", of, w.trace.Func.Name, b.fn.Name).
+		WithHint("name a member of the object, as in %s->MEMBER", w.object.Name)
+}
+
 // meets adds the functions that get objects.
 func (w *follower) meets() error {
-	found, reasons := 0, map[string]string{}
+	found, reasons, names := 0, map[string]string{}, []string(nil)
 	for _, module := range append([]string{""}, w.Modules...) {
 		types := w.target.Kernel
 		if module != "" {
@@ -187,6 +221,7 @@ func (w *follower) meets() error {
 			if module != "" && w.ofKernel(fn) {
 				continue
 			}
+			names = append(names, fn.Name)
 			ends, wanted := module == "" && slices.Contains(w.ends, fn.Name), w.wanted(module, fn.Name)
 			made := w.makes(fn) && (wanted || w.target.Features.KprobeMulti || slices.Contains(w.Also, fn.Name))
 			if !ends && !wanted && !made {
@@ -213,13 +248,10 @@ func (w *follower) meets() error {
 	for _, name := range w.Also {
 		makes := func(p *compiler.Probe) bool { return p.Follow.Role == compiler.Joins && p.Func.Name == name }
 		if !slices.ContainsFunc(w.plan.Probes, makes) {
-			return fmt.Errorf("--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.structure.Name)
+			return spec.Errorf(name, spec.Span{Start: 0, End: len(name)}, "--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.structure.Name)
 		}
 	}
-	if found == 0 && len(w.In) > 0 {
-		return fmt.Errorf("no function that takes struct %s * matches %s", w.structure.Name, strings.Join(w.In, ", "))
-	}
-	return nil
+	return w.unmatched(found, names)
 }
 
 func (w *follower) leaveOut(name, reason string) {

@@ -153,11 +153,19 @@ func TestFollowRefuses(t *testing.T) {
 		{"ip_rcv(after(skb))", "", "", "'after' and 'diff' are about both sides of a call"},
 		{"ip_rcv(skb)", "skb->lem", "", "struct sk_buff has no member 'lem'"},
 		{"ip_rcv(skb)", "skb->len > 3", "", "the values to show have no conditions: write the condition in the spec: ... if skb->len > 3"},
-		{"ip_merge(to)", "n", "", "ip_rcv has no argument 'n'"},
+		{"ip_merge(to)", "n", "", "'n' is an argument of ip_merge, and values are shown at all functions that get the object, such as ip_rcv: name a member of the object, as in to->MEMBER"},
+		{"ip_rcv(skb)", "return", "", "'return' is not known where the object is shown: at the entry of ip_rcv: name a member of it, as in skb->MEMBER"},
+		{"ip_rcv(skb)", "skb->len, after(skb->len)", "", "'after(skb->len)' is not known where the object is shown: at the entry of ip_rcv"},
+		{"ip_rcv(skb)", "diff(skb->len)", "", "'diff(skb->len)' is not known where the object is shown: at the entry of ip_rcv"},
+		{"open(return)", "dfd", "", "'dfd' is not known where the object is shown: at the return of open"},
 		{"ip_rcv(skb)", "ret", "", "ip_rcv has no argument 'ret': it has skb"},
 		{"ip_rcv(skb)", "duration", "", "ip_rcv has no argument 'duration': it has skb"},
 		{"ip_rcv(skb)", "comm", "", "ip_rcv has no argument 'comm': it is written '$comm'"},
 		{"ip_rcv(skb)", "", "no_such*", "no function that takes struct sk_buff * matches no_such*"},
+		{"ip_rcv(skb)", "", "ip_marge", "no function that takes struct sk_buff * matches ip_marge: did you mean 'ip_merge'?"},
+		{"ip_rcv(skb)", "", "ip_list", "no function that takes struct sk_buff * matches ip_list"},
+		{"ip_rcv(skb)", "", "dumy:ip_rcv", "no function that takes struct sk_buff * matches dumy:ip_rcv: module dumy is not loaded"},
+		{"ip_rcv(skb)", "", "vmlinux:nosuch", "'nosuch' alone matches functions of the kernel and of all modules"},
 	} {
 		t.Run(tc.spec+" "+tc.show, func(t *testing.T) {
 			trace, err := spec.Parse(tc.spec)
@@ -181,6 +189,11 @@ func TestFollowRefuses(t *testing.T) {
 	}
 	trace, err := spec.Parse("ip_rcv(skb)")
 	require.NoError(t, err)
+	plan, err := Follow(trace, Following{In: []string{"ip_*", "ip_marge", "dumy:*"}}, followTarget(t, compilertest.WithMulti))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"no function that takes struct sk_buff * matches ip_marge: did you mean 'ip_merge'?", "no function that takes struct sk_buff * matches dumy:*: module dumy is not loaded",
+	}, plan.Notes)
 	_, err = Follow(trace, Following{}, followTarget(t, compilertest.WithTrampoline))
 	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
 }

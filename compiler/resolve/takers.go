@@ -46,18 +46,56 @@ func (w *follower) takesAny(fn *btf.Func) bool {
 	return ok && !ofTracepoint && slices.ContainsFunc(proto.Params, func(p btf.FuncParam) bool { return w.takes(p.Type) })
 }
 
-// wanted reports whether a function is one of those that --in chooses.
+// wanted reports whether a function is one of those that --in chooses, and notes which
+// of them do.
 func (w *follower) wanted(module, name string) bool {
-	if len(w.In) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(w.In, func(glob string) bool {
+	chosen := len(w.In) == 0
+	for _, glob := range w.In {
 		of, rest, qualified := strings.Cut(glob, ":")
-		if !qualified {
-			return spec.Matches(glob, name)
+		if qualified && of != cmp.Or(module, vmlinux) {
+			continue
 		}
-		return of == cmp.Or(module, vmlinux) && spec.Matches(rest, name)
-	})
+		if !qualified {
+			rest = glob
+		}
+		if spec.Matches(rest, name) {
+			chosen, w.matched[glob] = true, true
+		}
+	}
+	return chosen
+}
+
+// unmatched returns an error if none of --in matches a function, and notes those that
+// match none beside others that do. names has all functions that get objects.
+func (w *follower) unmatched(found int, names []string) error {
+	for _, in := range w.In {
+		if w.matched[in] {
+			continue
+		}
+		err := spec.Errorf(in, spec.Span{Start: 0, End: len(in)}, "no function that takes struct %s * matches %s", w.structure.Name, in)
+		module, name, qualified := strings.Cut(in, ":")
+		near, ok := "", false
+		if !qualified {
+			near, ok = spec.Nearest(in, slices.Values(names))
+		}
+		switch {
+		case ok:
+			err = err.WithMeant("%s", near)
+		case qualified && module != vmlinux && !slices.Contains(w.Modules, module):
+			err = err.WithHint("module %s is not loaded", module)
+		case qualified:
+			err = err.WithHint("'%s' alone matches functions of the kernel and of all modules", name)
+		}
+		if found == 0 {
+			return err
+		}
+		note := err.Msg
+		if err.Hint != "" {
+			note += ": " + err.Hint
+		}
+		w.plan.Notes = append(w.plan.Notes, note)
+	}
+	return nil
 }
 
 // pointedStructure returns the structure that a pointer points to, or nil.
