@@ -28,6 +28,8 @@ func (u *generator) addFollow(i int, p *compiler.Probe, opts options) func() {
 		prog.followed, prog.watched = int16(prog.room(compiler.ObjectPart)), u.Watched()
 		prog.step("%s %s", kind, p.Func.Name)
 		prog.emit(asm.Mov.Reg(rContext, asm.R1))
+		prog.reserveAside()
+		prog.reserveWalk()
 		switch p.Follow.Role {
 		case compiler.Starts:
 			prog.start()

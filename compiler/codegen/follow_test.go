@@ -105,6 +105,21 @@ func showing(t *testing.T, items string) []*spec.Trace {
 	return []*spec.Trace{trace}
 }
 
+// Values of conditions and lines may be computed.
+func TestFollowComputed(t *testing.T) {
+	spanEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newFollowRig(t, f, "send(buf) if buf->len - buf->err > 100 && buf->len > buf->err", resolve.Following{Show: showing(t, "buf->len * 2 + (buf->err << 1)")})
+		a, bytes := bufAndDev(r.machine)
+		for _, err := range []uint32{100, 3} {
+			binary.LittleEndian.PutUint32(bytes, 105)
+			binary.LittleEndian.PutUint32(bytes[4:], err)
+			r.do(call{fn: "send", args: []uint64{1, a}})
+		}
+		r.do(call{fn: "read", args: []uint64{a, 2, 3, 4}})
+		require.Equal(t, []string{"1 send buf buf->len * 2 + (buf->err << 1)=216", "1 read buf buf->len * 2 + (buf->err << 1)=216"}, r.seenObjects())
+	})
+}
+
 func TestFollow(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
 		r := newFollowRig(t, f, "send(buf) if buf->len > 100 || buf->err > 0", resolve.Following{Show: showing(t, "buf->len, buf->dev->name")})

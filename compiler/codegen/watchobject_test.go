@@ -139,6 +139,20 @@ func TestWatchObjects(t *testing.T) {
 	})
 }
 
+// The call that finds an object may be chosen by values that are compared or computed.
+func TestWatchObjectComputed(t *testing.T) {
+	spanEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newWatchObjects(t, f, "send(buf->err < buf->len) if buf->len - buf->err == 100", 2)
+		a, bytes := bufAndDev(r.machine)
+		for _, err := range []uint32{4, 5} {
+			binary.LittleEndian.PutUint32(bytes, 105)
+			binary.LittleEndian.PutUint32(bytes[4:], err)
+			r.do(call{fn: "send", args: []uint64{1, a}})
+		}
+		require.Equal(t, []string{fmt.Sprintf("send 1 at %#x: 5", a+4)}, r.seenOfObjects())
+	})
+}
+
 // Several members of an object have a slot each, object by object.
 func TestWatchObjectMembers(t *testing.T) {
 	spanEnds(t, func(t *testing.T, f compiler.Features) {
@@ -246,6 +260,8 @@ func TestWatchObjectsRefused(t *testing.T) {
 		{[]string{"send(buf->err) if return == 0"}, "an object is found at the entry of send or at its return, and the spec is about both"},
 		{[]string{"send(count())"}, "count() counts calls, and it is memory that is watched"},
 		{[]string{"iter:buf(buf->err)"}, "iter:buf reads what is there now, and the object to watch is that of a call"},
+		{[]string{"open(return->err) if $duration > 5"}, "'$duration' is of a whole call, and an object is found at one side of it"},
+		{[]string{"send($task->pid) if $duration > 5"}, "'$duration' is of a whole call, and an object is found at one side of it"},
 		{[]string{"send(buf->err)", "send(buf->len)"}, "objects are found by one spec, and 'send(buf->err)' is another one"},
 		{[]string{"send(buf->dev->alias:string)"}, "':string' shows what 'buf->dev->alias' points to, and it is the pointer that is watched"},
 		{[]string{"send(buf->dev:mac)"}, "':mac' shows what 'buf->dev' points to, and it is the pointer that is watched"},
@@ -274,6 +290,7 @@ func FuzzWatch(f *testing.F) {
 		"@jiffies", "(int)@jiffies > 5", "*(u16 *)0xffffffff81001102 if $comm ~ \"a*\"", "((struct buf)@jiffies).delta", "(struct dev)@jiffies", "@jiffies->x[3].y",
 		"send(buf->err < 0) if buf->len > 100", "open(return->dev->index)", "send(((struct dev *)buf)->index)", "send(buf->delta)", "vfs_open(f->f_mode)",
 		"tp:tick(buf->len)", "read($task->pid)", "iter:buf(buf->len)", "send(buf[3].len)", "send((*buf).len)", "read(*pos)", "send(buf->len) => read on $tid",
+		"open(return->err) if $duration > 5", "send(buf->err < buf->len) if buf->len - buf->err == 100", "send(buf->dev->name[0..7] == \"eth0\")", "@jiffies == (u64)@jiffies + 1",
 	} {
 		f.Add(text)
 	}

@@ -143,6 +143,18 @@ func asksOver(t *spec.Trace) (found bool) {
 	return found
 }
 
+// durationOf returns a place where a spec names $duration, or nil.
+func durationOf(t *spec.Trace) (found spec.Expr) {
+	for _, item := range t.AllItems() {
+		item.Walk(func(e spec.Expr) {
+			if d, ok := e.(*spec.Builtin); ok && d.Name.Name == "duration" {
+				found = e
+			}
+		})
+	}
+	return found
+}
+
 // diff binds what differs between a value at entry and at return: the value at
 // return, with the one that it is compared with.
 func (b *binder) diff(e *spec.Diff, format spec.Ident) (*compiler.Value, error) {

@@ -79,6 +79,8 @@ func (w *follower) start() error {
 		return t.Errorf(t.Aggregates()[0].At, "calls are shown one by one, and %s() counts them", t.Aggregates()[0].Name.Name)
 	case len(t.Items) == 0:
 		return t.Errorf(t.Func.At, "the spec names no object").WithHint("name the argument to follow: %s(ARGUMENT)", t.Func.Name)
+	case durationOf(t) != nil:
+		return t.Errorf(durationOf(t).Span(), "'$duration' is of a whole call, and an object is chosen at one side of it").WithHint("ksnoop trace shows calls")
 	case asksOver(t):
 		return t.Errorf(t.Func.At, "'after' and 'diff' are about both sides of a call, and an object is chosen at one of them")
 	}
@@ -181,7 +183,8 @@ func (w *follower) shownAt(b *binder, item *spec.Item, v *compiler.Value) error 
 		where = "return"
 	}
 	for part := range v.Values {
-		if side != compiler.AnySide && part.Side != compiler.AnySide && part.Side != side {
+		other := side != compiler.AnySide && part.Side != compiler.AnySide && part.Side != side
+		if other || part.Base.Builtin == compiler.Duration {
 			return b.errorf(item.Value.Span(), "'%s' is not known where the object is shown: at the %s of %s", item.Value, where, b.fn.Name).
 				WithHint("name a member of it, as in %s->MEMBER", w.object.Name)
 		}

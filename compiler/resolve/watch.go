@@ -219,6 +219,9 @@ func addObjects(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, obj
 		return t.Errorf(t.Func.At, "objects are found by one spec, and '%s' is another one", first.Trace.Text).
 			WithHint("run a second ksnoop watch for them")
 	}
+	if d := durationOf(t); d != nil {
+		return t.Errorf(d.Span(), "'$duration' is of a whole call, and an object is found at one side of it").WithHint("ksnoop trace shows calls")
+	}
 	fn, err := FindFunction(t, target)
 	if err != nil {
 		return err
