@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/listing"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/term"
 	"github.com/ksnoop/ksnoop/compiler"
+	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
@@ -177,6 +179,9 @@ func prepare(o *Options, stderr io.Writer) (*target.Bound, *compiler.Unit, error
 	}
 	if t := target.FirstIterator(traces); t != nil && o.Command != nil {
 		return nil, nil, exit.Usagef("%s reads what is there now and ends, so that no command runs meanwhile: run %s before", t.Target(), o.Command[0])
+	}
+	if finds := func(t *spec.Trace) bool { return !t.Values }; o.Specs.Objects > 0 && !slices.ContainsFunc(traces, finds) {
+		return nil, nil, exit.Usagef("--objects is for objects that calls find, and only memory is to be watched: leave it out")
 	}
 	forgetCode()
 	bound, err := o.Specs.Bind(traces, target.Choice{}, &o.Programs, stderr)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/clock"
@@ -136,4 +138,12 @@ func TestUnseenOrder(t *testing.T) {
 	source := &foundThenWritten{losses, []*compiler.EventType{probe("found", &compiler.Find{}), probe("written", nil)}}
 	require.NoError(t, show(io.Discard, source, out, losses, nil))
 	require.Equal(t, []string{"found", "unseen", "written"}, out.names)
+}
+
+// TestObjectsOfMemory verifies that a number of objects is refused where no call finds any.
+func TestObjectsOfMemory(t *testing.T) {
+	o := &Options{Specs: target.Specs{Watch: true, Objects: 2, Texts: []string{"*(u32 *)0xffff888000000000", "(int)@panic_timeout"}}}
+	_, _, err := prepare(o, io.Discard)
+	require.ErrorContains(t, err, "--objects is for objects that calls find, and only memory is to be watched")
+	require.True(t, exit.IsUsage(err))
 }
