@@ -32,17 +32,18 @@ type follower struct {
 	Following
 	target    *compiler.Target
 	plan      *compiler.Plan
-	trace     *spec.Trace     // chooses the objects
-	object    *compiler.Value // the pointer to the object, in that spec
-	structure *btf.Struct     // the type of the object
-	ends      []string        // functions that end objects
-	bound     map[string]bool // arguments that have a probe, by argumentKey
-	matched   map[string]bool // those of In that match a function
+	trace     *spec.Trace         // chooses the objects
+	object    *compiler.Value     // the pointer to the object, in that spec
+	structure *btf.Struct         // the type of the object
+	ends      []string            // functions that end objects
+	bound     map[string]bool     // arguments that have a probe, by argumentKey
+	matched   map[string]bool     // those of In that match a function
+	asText    map[*spec.Item]bool // values of Show that are strings, as the spec compares them with one
 }
 
 // Follow binds the spec that chooses objects, and finds the functions that get them.
 func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan, error) {
-	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}, matched: map[string]bool{}}
+	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}, matched: map[string]bool{}, asText: map[*spec.Item]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -156,6 +157,11 @@ func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
 			}
 			if err != nil {
 				return nil, w.notOfObject(b, err)
+			}
+			if b.alias == "" { // the spec, whose conditions are bound
+				w.asText[item] = item.Format.Name == "" && (v.Format == "string" || v.Text != compiler.NoText)
+			} else if w.asText[item] { // all lines show the same
+				readAsText(v)
 			}
 			if !slices.Contains(values, v) {
 				values = append(values, v)

@@ -202,6 +202,33 @@ func TestFollowRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "this kernel attaches probes one by one, as it has no kprobe.multi links, and 4 functions take struct sk_buff *: choose those to show with --in GLOB")
 }
 
+// TestFollowShowsText verifies that a value that the spec compares with a string is one at
+// all functions: it would be another value for the reader of the lines otherwise.
+func TestFollowShowsText(t *testing.T) {
+	show, err := spec.ParseItems("$comm, $task->comm")
+	require.NoError(t, err)
+	for _, cond := range []string{"", ` if $comm == "a" && $task->comm ~ "b*"`} {
+		trace, err := spec.Parse("ip_rcv(skb)" + cond)
+		require.NoError(t, err)
+		plan, err := Follow(trace, Following{Show: []*spec.Trace{show}}, followTarget(t, compilertest.WithMulti))
+		require.NoError(t, err)
+		shown := map[string]int{}
+		for _, p := range plan.Probes {
+			if p.Follow.Role == compiler.Frees {
+				continue
+			}
+			for _, v := range p.Entry {
+				shown[fmt.Sprintf("%s %d %s", v.Name, v.Text, v.Format)]++
+			}
+		}
+		format, probes := "", len(plan.Probes)-2
+		if cond != "" {
+			format = "string"
+		}
+		require.Equal(t, map[string]int{"$comm 0 " + format: probes, "$task->comm 0 " + format: probes}, shown)
+	}
+}
+
 // TestOrderedStores verifies that what needs stores in their order is refused where the
 // kernel has no exchange of words and the machine keeps no order.
 func TestOrderedStores(t *testing.T) {
