@@ -121,6 +121,8 @@ func TestRefusals(t *testing.T) {
 		{"free(*(data + 1))", "*", "'data + 1' points to something of unknown size", "say what it is with a cast: *(u64 *)(data + 1)"},
 		{"read(sum(diff(*pos - buf->len)))", "diff(*pos - buf->len)", "what differs is shown of each call, and cannot be counted",
 			"write the difference: sum(after(*pos - buf->len) - (*pos - buf->len))"},
+		{"read => read on count", "read", "the span begins and ends at the same moment of read, with the same key", "its end can be the return: read => read(return) on $tid"},
+		{"read => read on buf->len == $arg1->len", "read", "the span begins and ends at the same moment of read, with the same key", "its end can be the return: read => read(return) on $tid"},
 		{"read => send on $duration", "$duration", "$duration is known when the span has ended, so that it cannot be the key", ""},
 		{"read => send on count == (u64)($duration + 1)", "$duration", "$duration is known when the span has ended, so that it cannot be the key", ""},
 		{"read(buf->dev->name[16])", "[16]", "'buf->dev->name' has 16 elements, from [0] to [15]", ""},

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
@@ -246,7 +247,11 @@ func pointerOf(x, y *compiler.Value, first bool) *compiler.Value {
 // known which program of a function runs first. Those of a tracepoint run in the
 // order in which they are attached, the end before the beginning.
 func sameCall(t *spec.Trace, s *compiler.Span) error {
-	if s.Begin.Func.Tracepoint || s.Begin.Func.Symbol != s.End.Func.Symbol || s.Begin.OnEntry != s.End.OnEntry || s.BeginKey.Name != s.EndKey.Name {
+	if s.Begin.Func.Tracepoint || s.Begin.Func.Symbol != s.End.Func.Symbol || s.Begin.OnEntry != s.End.OnEntry {
+		return nil
+	}
+	begin, end := s.BeginKey, s.EndKey
+	if begin.Name != end.Name && !(reflect.DeepEqual(begin.Base, end.Base) && slices.Equal(begin.Path, end.Path)) { // file, or $arg1
 		return nil
 	}
 	return t.Errorf(t.Ending.Func.At, "the span begins and ends at the same moment of %s, with the same key", s.End.Func.Name).

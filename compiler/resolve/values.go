@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
@@ -60,6 +61,9 @@ func (b *binder) noArgument(e *spec.Arg) *spec.Error {
 	err := b.errorf(e.Span(), "'%s' is not a value: there is no call that it could be an argument of", name)
 	if b.target.Symbols != nil && len(b.target.Symbols.Lookup(name)) > 0 {
 		return err.WithHint("did you mean the variable '@%s'?", name)
+	}
+	if strings.ToUpper(name) == name {
+		return err.WithHint("macros of C are not in BTF: write the number; a variable is written @%s", name)
 	}
 	return err.WithHint("a variable is written @%s, and memory is at an address with a cast: *(struct file *)0xffff888012345600", name)
 }

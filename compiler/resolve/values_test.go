@@ -26,6 +26,8 @@ func TestRefuseValues(t *testing.T) {
 		{"jiffies", "jiffies", "'jiffies' is not a value: there is no call that it could be an argument of", "did you mean the variable '@jiffies'?"},
 		{"buf->len", "buf", "'buf' is not a value: there is no call that it could be an argument of",
 			"a variable is written @buf, and memory is at an address with a cast: *(struct file *)0xffff888012345600"},
+		{"PF_KTHREAD", "PF_KTHREAD", "'PF_KTHREAD' is not a value: there is no call that it could be an argument of",
+			"macros of C are not in BTF: write the number; a variable is written @PF_KTHREAD"},
 		{"(int)5", "(int)5", "'(int)5' is a constant", "memory is at a pointer: *(int *)5"},
 		{"(u64)5", "(u64)5", "'(u64)5' is a constant", "memory is at a pointer: *(u64 *)5"},
 		{"(struct dev[3])0xff", "(struct dev[3])0xff", "'(struct dev[3])0xff' is a constant", "memory is at a pointer: ((struct dev *)0xff)[0..2]"},

@@ -23,6 +23,8 @@ func (p *parser) badValue() error {
 		return p.typeFirst()
 	case t.not() && p.cond:
 		return p.expected("a value").WithHint("'!' comes before a condition: !(a == 5)")
+	case t.not() && p.of.Values:
+		return p.expected("a value").WithHint("leave out the '!'")
 	case t.not():
 		return p.expected("a value").WithHint("conditions come after 'if': vfs_read(count) if !count")
 	case t.is("-"), t.is("+"):

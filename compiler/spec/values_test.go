@@ -47,6 +47,7 @@ func TestRefuseValues(t *testing.T) {
 		{"@a, 1 + sum(@b)", "sum() counts calls, and there is none\n  @a, 1 + sum(@b)\n          ^^^\n  ksnoop trace counts them: vfs_read(sum(count))"},
 		{"@a, iter:task(task->pid)", "'iter:' begins a spec, and values are read without one\n  @a, iter:task(task->pid)\n      ^^^^\n  ksnoop 'iter:...' shows a row for each object"},
 		{"tp:kfree(ptr)", "'tp:' begins a spec, and values are read without one\n  tp:kfree(ptr)\n  ^^\n  ksnoop 'tp:...' shows calls"},
+		{"!$task->pid", "expected a value, not '!'\n  !$task->pid\n  ^\n  leave out the '!'"},
 		{"vfs_read(file)", "expected ',' or the end, not '('\n  vfs_read(file)\n          ^\n  ksnoop trace shows calls"},
 		{"sizeof(@a)", "expected ',' or the end, not '('\n  sizeof(@a)\n        ^\n  ksnoop info TYPE shows sizes and offsets"},
 		{"0xffff888012345600", "expected a value, not '0xffff888012345600'\n  0xffff888012345600\n  ^^^^^^^^^^^^^^^^^^\n  an address with a cast is one: *(struct file *)0xffff888012345600"},
