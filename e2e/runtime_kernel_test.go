@@ -31,10 +31,10 @@ func testRuntimeFeatures(t *testing.T, k *kernel) {
 	f.SessionIsReturn = min(f.SessionIsReturn, 1)
 	want := map[string]compiler.Features{
 		"5.10": {TrampolineWords: 6},
-		"6.1.": {TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true},
-		"6.12": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1},
-		"6.18": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true, CancelRepeats: true},
-		"7.2.": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true},
+		"6.1.": {TrampolineWords: 6, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true},
+		"6.12": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1},
+		"6.18": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true, CancelRepeats: true},
+		"7.2.": {TrampolineWords: 12, TrampolineStructs: true, CurrentTask: true, CountsSkipped: true, FuncArg: true, CompareExchange: true, RuntimeAlloc: true, KprobeMulti: true, SessionIsReturn: 1, ReturnsUnlimited: true},
 	}
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
