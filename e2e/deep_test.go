@@ -59,8 +59,8 @@ func testNoRoomDeep(t *testing.T, k *kernel, attach compiler.Kind) {
 }
 
 // testInsidePrograms makes calls in interrupts, many of which come while a program of the
-// same function runs. Of each call whose entry fentry sees, the return is seen, too, or
-// the kernel counts what it has skipped. Before 5.12 it skips nothing.
+// same function runs. Before 5.12 the kernel skips none, and each measure has all of them;
+// later each call is in a measure, or is counted by the kernel as skipped.
 func testInsidePrograms(t *testing.T, k *kernel) {
 	f := k.target().Features
 	if !f.Trampoline || f.Preemptible {
@@ -97,8 +97,10 @@ func testInsidePrograms(t *testing.T, k *kernel) {
 			require.Zero(t, skipped)
 		}
 	}
-	require.Greater(t, calls[0], uint64(wakeups()))
 	for _, n := range calls {
-		require.Equal(t, calls[0], n)
+		require.Greater(t, n, uint64(wakeups()))
+		if !f.CountsSkipped { // what is skipped is not read at the moment at which counting begins and ends
+			require.Equal(t, calls[0], n)
+		}
 	}
 }
