@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -60,7 +61,7 @@ func testNoRoomDeep(t *testing.T, k *kernel, attach compiler.Kind) {
 
 // testInsidePrograms makes calls in interrupts, many of which come while a program of the
 // same function runs. Before 5.12 the kernel skips none, and each measure has all of them;
-// later each call is in a measure, or is counted by the kernel as skipped.
+// later each call is in a measure, or is counted by the kernel as skipped, once.
 func testInsidePrograms(t *testing.T, k *kernel) {
 	f := k.target().Features
 	if !f.Trampoline || f.Preemptible {
@@ -68,11 +69,13 @@ func testInsidePrograms(t *testing.T, k *kernel) {
 	}
 	run := wake(t)
 	session := k.loadMeasured(t, resolve.Wishes{Attach: compiler.Fentry}, compiler.Options{},
-		measured{"try_to_wake_up(p->pid)", compiler.Calls}, measured{"try_to_wake_up", compiler.Durations}, measured{"try_to_wake_up(p->pid) if return >= 0", compiler.Values})
+		measured{"try_to_wake_up(p->pid)", compiler.Calls}, // keeps nothing, so it has all calls but those that are skipped
+		measured{"try_to_wake_up", compiler.Durations},
+		measured{"try_to_wake_up(p->pid) if return >= 0", compiler.Values},
+		measured{"try_to_wake_up(p->pid, return)", compiler.Values})
 	session.Hold()
 	_, err := session.Attach()
 	require.NoError(t, err)
-	require.NoError(t, session.Begin())
 	tr := &tracer{session}
 	missed := func() map[*compiler.Probe]uint64 {
 		all, err := tr.Missed()
@@ -83,24 +86,23 @@ func testInsidePrograms(t *testing.T, k *kernel) {
 		}
 		return sum
 	}
-	before := missed()
+	held := missed()
+	require.NoError(t, session.Begin())
+	begun := missed()
 	run()
+	ending := missed()
 	all := tr.measured(t)
-	after := missed()
-	var calls []uint64
+	ended := missed()
+	least, most := uint64(0), uint64(math.MaxUint64) // what is skipped is not read at the moment at which counting begins and ends
 	for _, m := range all {
-		skipped := after[m.Probe] - before[m.Probe]
-		t.Logf("%s: %+v, %d skipped", m.Probe.Asked, m.Counters, skipped)
-		calls = append(calls, m.Matched+m.NoRoom+skipped)
+		p, seen := m.Probe, m.Matched+m.NoRoom
+		t.Logf("%s: %+v, %d to %d skipped", p.Asked, m.Counters, ending[p]-begun[p], ended[p]-held[p])
+		least, most = max(least, seen+ending[p]-begun[p]), min(most, seen+ended[p]-held[p])
 		if !f.CountsSkipped {
 			require.Equal(t, compiler.Counters{Matched: m.Matched}, m.Counters)
-			require.Zero(t, skipped)
+			require.Zero(t, ended[p])
 		}
 	}
-	for _, n := range calls {
-		require.Greater(t, n, uint64(wakeups()))
-		if !f.CountsSkipped { // what is skipped is not read at the moment at which counting begins and ends
-			require.Equal(t, calls[0], n)
-		}
-	}
+	require.LessOrEqual(t, least, most)
+	require.Greater(t, least, uint64(wakeups()))
 }

@@ -101,8 +101,8 @@ func (p *program) addNested(n int32) {
 // call that the last program ran for. During an interrupt only calls further
 // down its stack run. If such a call of one more interrupt came in between, or if no
 // program ran in between, this finds nothing; but then the interrupted call has
-// returned, and dropped what was kept above it (program.leaveEnded), unless it was
-// not kept itself.
+// returned, and dropped what was kept above it (program.leaveEnded), unless the earlier
+// interrupt came when its program had released the word already.
 func (p *program) checkFrame() {
 	other, own := p.fresh("other"), p.prefix+p.fresh("own")
 	p.emit(asm.JNE.Reg(asm.R1, rContext, other))
@@ -113,14 +113,9 @@ func (p *program) checkFrame() {
 			asm.Mov.Reg(rOut, asm.R1),                              // these registers are used anyway; others would have to be saved for all calls
 			asm.StoreMem(asm.R0, busyScratch, rContext, asm.DWord), // read back as a number
 			asm.LoadMem(rStash, asm.R0, busyScratch, asm.DWord),
-			asm.FnGetCurrentTask.Call(),
-			asm.Mov.Reg(asm.R3, asm.R0),
-			asm.Add.Imm(asm.R3, int32(p.probe.Stacks.Task)),
-			asm.Mov.Imm(asm.R2, 8),
 		)
-		p.move(asm.R1, asm.RFP, spScratch)
+		p.readTaskStack()
 		p.emit(
-			asm.FnProbeReadKernel.Call(),
 			asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
 			asm.Mov.Reg(asm.R2, rStash),
 			asm.Sub.Reg(asm.R2, asm.R1),
@@ -129,9 +124,16 @@ func (p *program) checkFrame() {
 			asm.JLT.Imm(rStash, int32(p.probe.Stacks.Size), own),
 		)
 		p.frame()
-		p.forget(own)
+		p.search(rStash, spTag, own, false) // calls in slots above may go on
+		p.empty()
 		p.count(compiler.CounterUnpaired, p.exitLabel())
 	})
+}
+
+// readTaskStack reads the address of the current task's stack to spScratch.
+func (p *program) readTaskStack() {
+	p.emit(asm.FnGetCurrentTask.Call(), asm.Mov.Reg(asm.R3, asm.R0), asm.Add.Imm(asm.R3, int32(p.probe.Stacks.Task)))
+	p.readScratch(8)
 }
 
 // leaveBusy releases the word: it stores the frame address of this call.

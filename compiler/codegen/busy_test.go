@@ -80,6 +80,14 @@ func TestSkippedSides(t *testing.T) {
 				leave()
 			})()
 		}, []string{"call mode=1 return=1 $duration=0", "call mode=1 return=1 $duration=0"}, 1},
+		{"the same, and the call of the task goes on", func(r *rig) {
+			on := r.newStack()
+			r.nest(task)()
+			r.on(on, skipping(r, compiler.Fexit, irq)) // when the program had released the word
+			leave := r.enter(stackWork(5))
+			r.on(on, skipping(r, compiler.Fentry, stackWork(3)))
+			leave()
+		}, []string{"call mode=1 return=1 $duration=0", "call mode=5 return=5 $duration=0"}, 1},
 		{"an entry whose frame is free", func(r *rig) {
 			r.nest(task)()
 			r.onOtherStack(skipping(r, compiler.Fentry, irq))()
@@ -108,6 +116,74 @@ func TestSlotsOfOneFrame(t *testing.T) {
 		require.Equal(t, map[string]int{"call mode=1 return=1": 2, "call mode=2 return=2": 2, "call mode=3 return=3": 2, "call mode=4 return=4": 2}, want)
 		require.Zero(t, r.counters(0).Unpaired+r.counters(1).Unpaired)
 		require.Zero(t, r.keptCalls())
+	}
+}
+
+// Interrupts come on two stacks by turns: on their own and, from user space, on that of
+// the task. What is left of them where the kernel skips their returns does not fill the
+// slots.
+func TestSkippedOnTwoStacks(t *testing.T) {
+	r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, "work(mode, return > 0, $duration)")
+	irq := r.newStack()
+	left := func() {
+		r.missed = compiler.Fexit
+		r.nest(stackWork(2))()
+		r.missed = ""
+	}
+	for range 2 * manySlots {
+		r.on(irq, left)
+		r.on(irq, r.nest(stackWork(3)))
+		require.Equal(t, []string{"call mode=3 return=3 $duration=0"}, r.shown())
+		r.on(irq, left)
+		left()
+	}
+	r.nest(stackWork(4))()
+	require.Equal(t, []string{"call mode=4 return=4 $duration=0"}, r.shown())
+	require.Zero(t, r.keptCalls())
+	require.Equal(t, compiler.Counters{}, r.counters(0))
+}
+
+// Of two probes of one function the kernel skips the return program of one, and then its
+// entry program. What the other has kept is found, and what is left does not fill the slots.
+func TestSkippedOfOneProbe(t *testing.T) {
+	for of := range 2 {
+		r := newRig(t, compilertest.WithTrampoline, compiler.Options{}, "work(mode, return > 0, $duration)", "work(mode, return >= 1, $duration)")
+		var entries, returns []string
+		for _, at := range r.unit.Attachments {
+			switch at.Kind {
+			case compiler.Fentry:
+				entries = append(entries, at.Program)
+			case compiler.Fexit:
+				returns = append(returns, at.Program)
+			}
+		}
+		irq := r.newStack()
+		for range 2 * manySlots {
+			r.skips = returns[of]
+			r.on(irq, r.nest(stackWork(2)))
+			r.skips = ""
+			require.Len(t, r.shown(), 1)
+			r.on(irq, r.nest(stackWork(3)))
+			require.Len(t, r.shown(), 2)
+		}
+		r.skips = returns[of]
+		r.on(irq, r.nest(stackWork(2)))
+		r.skips = ""
+		require.Len(t, r.shown(), 1)
+		leave := r.enter(stackWork(1))
+		r.skips = entries[of]
+		inside := func() {
+			leave := r.enter(stackWork(4))
+			r.skips = ""
+			leave()
+		}
+		r.on(irq, inside)
+		require.Equal(t, []string{"call mode=4 return=4 $duration=0"}, r.shown())
+		leave()
+		require.Equal(t, []string{"call mode=1 return=1 $duration=0", "call mode=1 return=1 $duration=0"}, r.shown())
+		require.Zero(t, r.keptCalls())
+		require.Equal(t, compiler.Counters{Unpaired: 1}, r.counters(of))
+		require.Equal(t, compiler.Counters{}, r.counters(1-of))
 	}
 }
 

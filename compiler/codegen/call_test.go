@@ -34,6 +34,7 @@ type rig struct {
 	arch   *compiler.Arch // architecture whose registers calls have
 	stack  *kernelStack   // stack on which calls are made
 	missed compiler.Kind  // kind whose programs the kernel skips
+	skips  string         // another program that the kernel skips
 
 	ran       int // number of instructions run
 	cancelled map[cancelledCall]bool
@@ -271,7 +272,7 @@ func (r *rig) runEach(fn *compiler.Function, trampoline, regs uint64, kinds ...c
 			ctx = trampoline
 		}
 		for _, place := range a.Places {
-			if !slices.Contains(kinds, a.Kind) || a.Kind == r.missed || place.Symbol != fn.Symbol {
+			if !slices.Contains(kinds, a.Kind) || a.Kind == r.missed || a.Program == r.skips || place.Symbol != fn.Symbol {
 				continue
 			}
 			call := cancelledCall{a.Program, regs}

@@ -29,7 +29,9 @@ func (p *program) settle(full string) {
 	p.emit(asm.Ja.Label(slot))
 	p.label(taken)
 	p.blur(full)
-	p.emit(asm.StoreMem(asm.RFP, spEnded, asm.R1, asm.DWord))
+	if !p.skipsSides() {
+		p.emit(asm.StoreMem(asm.RFP, spEnded, asm.R1, asm.DWord))
+	}
 	p.step("does its call go on?")
 	p.emit(asm.Mov.Imm(asm.R5, int32(min(t.slots, mostEnded))))
 	p.label(ended)
@@ -97,9 +99,12 @@ func (p *program) refuse(full, counted string) {
 	p.emit(asm.Mov.Imm(asm.R5, 1), asm.Ja.Label(counted))
 }
 
-// countEnded counts the calls of this function whose return was missed. R3 and R5
-// are preserved.
+// countEnded counts the calls of this function whose return was missed, unless the
+// kernel has counted those. R3 and R5 are preserved.
 func (p *program) countEnded() {
+	if p.skipsSides() {
+		return
+	}
 	some, counted := p.fresh("ended"), p.fresh("counted")
 	p.emit(asm.LoadMem(asm.R1, asm.RFP, spEnded, asm.DWord), asm.JNE.Imm(asm.R1, 0, some))
 	p.label(counted)
@@ -132,10 +137,16 @@ func (p *program) blur(full string) {
 
 // judge jumps to alive if the call with the tag in R1 is still under way.
 func (p *program) judge(alive string) {
-	ended, doubt := p.fresh("ended"), alive
+	ended, same, doubt := p.fresh("ended"), p.fresh("same"), alive
+	p.later(same, func() { p.dropTwin(alive) })
 	if p.threads.addresses {
 		doubt = p.fresh("doubt")
 		p.later(doubt, func() { p.doubt(ended, alive) })
+	}
+	elsewhere := doubt
+	if p.skipsSides() && p.probe.Stacks.Task >= 0 {
+		elsewhere = p.fresh("elsewhere")
+		p.later(elsewhere, func() { p.judgeElsewhere(ended, alive) })
 	}
 	p.emit(
 		asm.LoadMem(asm.R0, asm.RFP, spTag, asm.DWord),
@@ -144,15 +155,75 @@ func (p *program) judge(alive string) {
 		asm.Xor.Reg(asm.R4, asm.R0),
 		asm.LSh.Imm(asm.R4, 16), // without the numbers
 		asm.RSh.Imm(asm.R4, 16+p.stackBits()),
-		asm.JNE.Imm(asm.R4, 0, doubt), // on another stack
+		asm.JNE.Imm(asm.R4, 0, elsewhere), // on another stack
 		asm.LSh.Imm(asm.R0, 16),
 		asm.RSh.Imm(asm.R0, 16+classBits),
 		asm.Mov.Reg(asm.R4, asm.R1),
 		asm.LSh.Imm(asm.R4, 16),
 		asm.RSh.Imm(asm.R4, 16+classBits),
-		asm.JGE.Reg(asm.R4, asm.R0, doubt), // further out, or a function that has jumped to this one
+		asm.JEq.Reg(asm.R4, asm.R0, same),  // another probe of this function, or a function that has jumped to this one
+		asm.JGT.Reg(asm.R4, asm.R0, doubt), // further out
 	)
 	p.label(ended)
+}
+
+// dropTwin empties a slot with the tag of this call below the one at R3, which has its
+// frame, and goes to alive: that of an earlier call whose return was missed. They would
+// otherwise fill the slots where several probes share a frame.
+func (p *program) dropTwin(alive string) {
+	t := p.threads
+	lower, twin, all := p.fresh("lower"), p.fresh("twin"), p.fresh("all")
+	p.step("below other calls in this frame: is there one with this tag?")
+	p.emit(
+		asm.StoreMem(asm.RFP, spSpill, asm.R3, asm.DWord),
+		asm.StoreMem(asm.RFP, spSpill+8, asm.R5, asm.DWord),
+		asm.LoadMem(asm.R1, asm.RFP, spTag, asm.DWord),
+		asm.Mov.Imm(asm.R5, int32(t.slots)),
+	)
+	p.label(lower)
+	p.down(all)
+	p.emit(
+		asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord),
+		asm.JEq.Imm(asm.R0, 0, lower),
+		asm.JEq.Reg(asm.R0, asm.R1, twin),
+		asm.Xor.Reg(asm.R0, asm.R1),
+		asm.LSh.Imm(asm.R0, 16), // without the numbers
+		asm.RSh.Imm(asm.R0, 16+classBits),
+		asm.JEq.Imm(asm.R0, 0, lower),
+	)
+	p.label(all)
+	p.emit(
+		asm.LoadMem(asm.R3, asm.RFP, spSpill, asm.DWord),
+		asm.LoadMem(asm.R5, asm.RFP, spSpill+8, asm.DWord),
+		asm.JLE.Imm(asm.R3, int32(t.last()), alive),
+		asm.Ja.Label(p.exitLabel()), // never: for the verifier
+	)
+	p.label(twin)
+	p.emit(asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.R4, elementSlots, asm.R0, asm.DWord))
+	if !p.skipsSides() { // see countEnded
+		p.emit(asm.LoadMem(asm.R0, asm.RFP, spEnded, asm.DWord), asm.Add.Imm(asm.R0, 1), asm.StoreMem(asm.RFP, spEnded, asm.R0, asm.DWord))
+	}
+	p.emit(asm.Ja.Label(all))
+}
+
+// judgeElsewhere jumps to ended if the call with the tag in R1, which is on another stack
+// than this one, has ended because this one is on the stack of the task: interrupts
+// end before the task goes on. If the return of a call in an interrupt was skipped, it
+// would otherwise stay below calls that go on, where nothing finds it.
+func (p *program) judgeElsewhere(ended, alive string) {
+	p.step("on another stack: is this call on the task's?")
+	p.around(p.readTaskStack)
+	p.emit(
+		asm.JNE.Imm(asm.R0, 0, alive),
+		asm.LoadMem(asm.R1, asm.RFP, spScratch, asm.DWord),
+		asm.LoadMem(asm.R0, asm.RFP, spTag, asm.DWord),
+		asm.Xor.Reg(asm.R0, asm.R1),
+		asm.LSh.Imm(asm.R0, 16),
+		asm.RSh.Imm(asm.R0, 16+p.stackBits()),
+		asm.JNE.Imm(asm.R0, 0, alive),
+		asm.LoadMem(asm.R1, rStash, elementSlots, asm.DWord),
+		asm.Ja.Label(ended),
+	)
 }
 
 // textBits is the number of bits of an offset in the memory that has the code of
@@ -173,10 +244,8 @@ func (p *program) doubt(ended, alive string) {
 			asm.LoadImm(asm.R2, -1<<48, asm.DWord),
 			asm.Or.Reg(asm.R3, asm.R2),
 			asm.And.Imm(asm.R3, -1<<classBits),
-			asm.Mov.Imm(asm.R2, 8),
 		)
-		p.move(asm.R1, asm.RFP, spScratch)
-		p.emit(asm.FnProbeReadKernel.Call())
+		p.readScratch(8)
 	})
 	p.emit(
 		asm.JNE.Imm(asm.R0, 0, alive),
@@ -196,9 +265,9 @@ func (p *program) stackBits() int32 {
 	return int32(bits.Len(uint(p.probe.Stacks.Size - 1)))
 }
 
-// abandon empties the slot at rStash, whose tag is in R1, and counts the call
-// if it was of this function. A call with a large value of another size is left
-// until the thread is freed. R2, R3 and R5 are preserved.
+// abandon empties the slot at rStash, whose tag is in R1, and counts the call for
+// countEnded if it was of this function. A call with a large value of another size is
+// left until the thread is freed. R2, R3 and R5 are preserved.
 func (p *program) abandon(leave string) {
 	own, done := p.own(), p.fresh("abandoned")
 	p.step("its return was missed")
@@ -214,9 +283,11 @@ func (p *program) abandon(leave string) {
 			p.label(small)
 		}
 	}
+	p.emit(asm.Mov.Imm(asm.R4, 0), asm.StoreMem(rStash, elementSlots, asm.R4, asm.DWord))
+	if p.skipsSides() { // see countEnded
+		return
+	}
 	p.emit(
-		asm.Mov.Imm(asm.R4, 0),
-		asm.StoreMem(rStash, elementSlots, asm.R4, asm.DWord),
 		asm.LoadMem(asm.R4, asm.RFP, spTag, asm.DWord),
 		asm.Xor.Reg(asm.R4, asm.R1),
 		asm.RSh.Imm(asm.R4, 48),

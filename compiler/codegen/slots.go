@@ -122,6 +122,11 @@ func (p *program) take(full string) {
 
 // find points reg to the thread's slot with the tag at a stack offset.
 func (p *program) find(reg asm.Register, tag int, missing string) {
+	p.search(reg, tag, missing, tag == spTag && p.side == compiler.AtReturn && p.skipsSides())
+}
+
+// search is find. The call with the tag returns, if returns is true.
+func (p *program) search(reg asm.Register, tag int, missing string, returns bool) {
 	t := p.threads
 	other, found := p.fresh("other"), p.fresh("found")
 	p.thread(missing)
@@ -134,13 +139,9 @@ func (p *program) find(reg asm.Register, tag int, missing string) {
 		asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord),
 		asm.JNE.Reg(asm.R0, asm.R1, other),
 	)
-	p.label(found)
 	p.move(reg, asm.R4, elementSlots)
+	p.label(found)
 	p.later(other, func() {
-		if tag == spTag && p.side == compiler.AtReturn && p.skipsSides() && len(t.big) == 0 { // large values are deleted one by one: see abandon
-			p.leaveEnded(missing)
-			p.emit(asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord), asm.JEq.Reg(asm.R0, asm.R1, found))
-		}
 		p.step("further down")
 		lower := p.fresh("lower")
 		p.emit(asm.Mov.Imm(asm.R5, int32(t.slots)))
@@ -149,41 +150,51 @@ func (p *program) find(reg asm.Register, tag int, missing string) {
 		p.emit(
 			asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord),
 			asm.JNE.Reg(asm.R0, asm.R1, lower),
-			asm.Ja.Label(found),
 		)
+		p.move(reg, asm.R4, elementSlots)
+		if returns && len(t.big) == 0 { // large values are deleted one by one: see abandon
+			p.leaveEnded(found)
+		}
+		p.emit(asm.Ja.Label(found))
 	})
 }
 
 // leaveEnded makes the topmost slot with the frame of the tag in R1 the topmost one
-// in use. The call returns, so those in slots above it have ended. If one is still
-// there, a trampoline has skipped its return, in an interrupt that came when this
-// program had begun: see busyMap.
-func (p *program) leaveEnded(missing string) {
+// in use. The call returns, and what is kept of it has been found, so those in slots
+// above it have ended. If one is still there, a trampoline has skipped its return, in
+// an interrupt that came when this program had begun: see busyMap.
+func (p *program) leaveEnded(done string) {
 	t := p.threads
-	slot, own, same := p.fresh("slot"), p.fresh("frame"), p.fresh("same")
+	slot, own := p.fresh("slot"), p.fresh("frame")
 	p.step("the topmost slot of this call's frame")
-	p.emit(asm.Mov.Imm(asm.R5, int32(t.slots)))
+	p.emit(
+		asm.LoadMem(asm.R3, asm.R2, elementTop, asm.DWord),
+		asm.JGT.Imm(asm.R3, int32(t.last()), done), // never true: for the verifier
+		asm.Mov.Imm(asm.R5, int32(t.slots)),
+		asm.Mov.Reg(asm.R4, asm.R2),
+		asm.Add.Reg(asm.R4, asm.R3),
+	)
 	p.label(slot)
 	p.emit(
+		asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord),
 		asm.Xor.Reg(asm.R0, asm.R1),
 		asm.LSh.Imm(asm.R0, 16), // without the numbers
 		asm.RSh.Imm(asm.R0, 16+classBits),
 		asm.JEq.Imm(asm.R0, 0, own),
 	)
-	p.down(missing)
-	p.emit(asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord), asm.Ja.Label(slot))
+	p.down(done)
+	p.emit(asm.Ja.Label(slot))
 	p.label(own)
 	p.emit(
 		asm.LoadMem(asm.R0, asm.R2, elementTop, asm.DWord),
-		asm.JEq.Reg(asm.R0, asm.R3, same),
-		asm.JGT.Imm(asm.R0, int32(t.last()), missing), // never true: for the verifier
+		asm.JEq.Reg(asm.R0, asm.R3, done),
+		asm.JGT.Imm(asm.R0, int32(t.last()), done), // never true: for the verifier
 		asm.Mov.Reg(asm.R5, asm.R2),
 		asm.Add.Reg(asm.R5, asm.R0),
 		asm.Mov.Imm(asm.R0, 0),
 		asm.StoreMem(asm.R5, elementSlots, asm.R0, asm.DWord),
 		asm.StoreMem(asm.R2, elementTop, asm.R3, asm.DWord),
 	)
-	p.label(same)
 }
 
 // down points R4 to the slot below the one at R3 in the element at R2, and

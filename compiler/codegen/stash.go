@@ -194,6 +194,11 @@ func (p *program) drop() {
 // forget empties the slot of the call, or goes to missing.
 func (p *program) forget(missing string) {
 	p.find(rStash, spTag, missing)
+	p.empty()
+}
+
+// empty empties the slot at rStash.
+func (p *program) empty() {
 	p.emit(asm.Mov.Imm(asm.R1, 0), asm.StoreMem(rStash, 0, asm.R1, asm.DWord))
 	if s := p.own(); s.class != 0 {
 		p.bigCall(s, spTask, asm.FnMapDeleteElem)
