@@ -42,6 +42,9 @@ func (f *file) line(line string, from spec.Source) error {
 	var refusal *spec.Error
 	if errors.As(err, &refusal) {
 		refusal.From = from
+		if !probe && refusal.At.Start >= len(strings.TrimSuffix(line, `\`)) {
+			refusal.AddHint("a spec ends where its line ends")
+		}
 	}
 	return err
 }

@@ -78,4 +78,19 @@ probes.txt:8:8: 'more' after the event
 	require.EqualError(t, err, "f:1:3: no earlier line has the event 'g/a'\n  -:g/a\n    ^^^")
 	_, err = ParseFile("f", "vfs_read\n-:g/\u00e9")
 	require.ErrorContains(t, err, "f:2:5: U+00E9 at position 5: a spec is plain ASCII text\n")
+	_, err = ParseFile("f", "vfs_read(count, # the length\n  return)\nvfs_write if \\\n")
+	require.EqualError(t, err, `
+f:1:16: ')' is missing
+  vfs_read(count,
+                 ^
+  close the list of values with ')'
+  a spec ends where its line ends
+f:2:3: the function is missing
+    return)
+    ^^^^^^
+  'return' belongs in the parentheses after a function name: vfs_read(return)
+f:3:14: '\' is not part of the spec language
+  vfs_write if \
+               ^
+  a spec ends where its line ends`[1:])
 }
