@@ -50,7 +50,7 @@ func (c SessionCounts) Lost() uint64 {
 	for _, t := range c.Events {
 		n += t.Lost + t.NoRoom + t.Unreadable + t.Unpaired
 	}
-	for _, m := range c.Missed {
+	for _, m := range MissedOnce(c.Missed) {
 		n += m.N
 	}
 	return n
@@ -136,6 +136,33 @@ func (s *Session) Missed() ([]Missed, error) {
 		all[i].add(m, at.Places)
 	}
 	return all, nil
+}
+
+// MissedOnce returns what programs missed, where each call counts once. Kprobes skip both
+// sides of a call, and the counts of both programs have it, so the one at return is left
+// with what it alone missed. Of a call in an interrupt, fentry and fexit skip one side.
+// If a task is preempted inside bpf(2), kprobes may skip one side alone. Of such calls
+// those of one program may be left out; but the side that ran counts as unpaired.
+func MissedOnce(all []Missed) []Missed {
+	all = slices.Clone(all)
+	for i := range all {
+		switch m := &all[i]; m.Kind {
+		case compiler.Kretprobe:
+			m.N -= min(m.N, missedAtEntry(all, m, compiler.Kprobe))
+		case compiler.KretprobeMulti:
+			m.N -= min(m.N, missedAtEntry(all, m, compiler.KprobeMulti))
+		}
+	}
+	return all
+}
+
+func missedAtEntry(all []Missed, ret *Missed, entry compiler.Kind) (n uint64) {
+	for _, m := range all {
+		if m.Kind == entry && slices.Equal(m.Probes, ret.Probes) {
+			n += m.N
+		}
+	}
+	return n
 }
 
 func (m *Missed) add(n Missed, places []compiler.Place) {

@@ -38,7 +38,7 @@ func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
 		all = append(all, fmt.Sprintf("did not follow %d processes, nor their descendants: more than %d were in the tree at once, or the kernel skipped them",
 			a.Unfollowed, compiler.TreeRoom))
 	}
-	for _, m := range a.Missed {
+	for _, m := range runtime.MissedOnce(a.Missed) {
 		if m.Uncounted && verbose {
 			all = append(all, fmt.Sprintf("this kernel does not count all calls of %s that it skips for %s", missedOf(m.Probes), m.Kind))
 		}

@@ -71,8 +71,9 @@ func NewSummary(unit *compiler.Unit, a runtime.SessionCounts) Summary {
 	for _, n := range a.Events {
 		s.Probes = append(s.Probes, ProbeSummary{newProbeName(n.EventType, attached[n.Probe]), newCounts(unit, n)})
 	}
-	for _, m := range a.Missed {
-		s.addMissed(a.Events, m)
+	once := runtime.MissedOnce(a.Missed)
+	for i, m := range a.Missed {
+		s.addMissed(a.Events, m, once[i].N)
 	}
 	return s
 }
@@ -112,8 +113,9 @@ func newCounts(unit *compiler.Unit, n runtime.Counts) Counts {
 	return c
 }
 
-// addMissed adds what was missed by one program to the events that it writes.
-func (s *Summary) addMissed(events []runtime.Counts, m runtime.Missed) {
+// addMissed adds what was missed by one program to the events that it writes. once is
+// what it adds to those that another program writes, too, see [runtime.MissedOnce].
+func (s *Summary) addMissed(events []runtime.Counts, m runtime.Missed, once uint64) {
 	switch {
 	case m.Uncounted && m.N == 0:
 	case len(m.Probes) > 1:
@@ -124,8 +126,13 @@ func (s *Summary) addMissed(events []runtime.Counts, m runtime.Missed) {
 		s.Shared = append(s.Shared, shared)
 	default:
 		for i, n := range events {
-			if p := &s.Probes[i]; n.Probe == m.Probes[0] && p.attachedBy(m.Kind) {
+			p := &s.Probes[i]
+			switch {
+			case n.Probe != m.Probes[0] || !p.attachedBy(m.Kind):
+			case p.Attach == string(m.Kind):
 				p.Missed = sum(p.Missed, m.N)
+			default:
+				p.Missed = sum(p.Missed, once)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -117,6 +118,46 @@ func TestSummaryAddsMissed(t *testing.T) {
 	s := NewSummary(unit, runtime.SessionCounts{Events: counts(unit, make([]compiler.Counters, 4)), Missed: []runtime.Missed{m, m}})
 	require.Nil(t, s.Probes[0].Missed)
 	require.Equal(t, uint64(14), *s.Probes[1].Missed)
+}
+
+// A call that kprobes skip is missed on both sides, and counts once for the event that
+// both programs write. By fentry and fexit it is missed on one side.
+func TestSummaryCountsOnce(t *testing.T) {
+	for _, tc := range []struct {
+		entry, ret     compiler.Kind
+		atEntry, atRet uint64
+		want           uint64
+	}{
+		{compiler.Kprobe, compiler.Kretprobe, 5, 5, 5},
+		{compiler.Kprobe, compiler.Kretprobe, 5, 7, 7},
+		{compiler.KprobeMulti, compiler.KretprobeMulti, 5, 4, 5},
+		{compiler.Fentry, compiler.Fexit, 5, 4, 9},
+	} {
+		probe := &compiler.Probe{Func: &compiler.Function{Name: "f"}, Stash: true}
+		unit := &compiler.Unit{Attachments: []compiler.Attachment{
+			{Kind: tc.ret, Places: []compiler.Place{{Probe: probe}}},
+			{Kind: tc.entry, Places: []compiler.Place{{Probe: probe}}},
+		}}
+		for i, kind := range []compiler.EventKind{compiler.EntryEvent, compiler.CallEvent} {
+			unit.Events = append(unit.Events, &compiler.EventType{Number: i, Probe: probe, Kind: kind})
+		}
+		probes := []*compiler.Probe{probe}
+		all := []runtime.Missed{{Kind: tc.ret, Probes: probes, N: tc.atRet}, {Kind: tc.entry, Probes: probes, N: tc.atEntry}}
+		c := runtime.SessionCounts{Events: counts(unit, make([]compiler.Counters, 2)), Missed: all}
+		s := NewSummary(unit, c)
+		require.Equal(t, tc.atEntry, *s.Probes[0].Missed)
+		require.Equal(t, tc.want, *s.Probes[1].Missed)
+		require.Equal(t, tc.want, c.Lost())
+		require.Equal(t, tc.atRet, all[0].N, "it has not changed")
+		var said uint64
+		for _, line := range Losses(c, false) {
+			var n uint64
+			_, err := fmt.Sscanf(line, "missed %d calls of f", &n)
+			require.NoError(t, err, line)
+			said += n
+		}
+		require.Equal(t, tc.want, said)
+	}
 }
 
 func TestJSONLoss(t *testing.T) {

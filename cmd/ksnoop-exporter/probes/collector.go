@@ -162,7 +162,7 @@ func qualityOf(counts runtime.SessionCounts, tables []*runtime.Table) quality {
 			q.filtered += c.Filtered
 		}
 	}
-	for _, m := range counts.Missed {
+	for _, m := range runtime.MissedOnce(counts.Missed) {
 		q.lost["missed"] += m.N
 		if m.Uncounted {
 			q.counted = 0

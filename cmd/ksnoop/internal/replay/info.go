@@ -147,9 +147,9 @@ func (c *contents) losses() *losses {
 		l.Unreadable += n.Unreadable
 		l.Unpaired += n.Unpaired
 	}
-	for i := range c.end.Missed {
-		l.Missed += c.end.Missed[i].N
-		l.Uncounted = l.Uncounted || c.end.Missed[i].Uncounted
+	for _, m := range runtime.MissedOnce(c.end.Missed) {
+		l.Missed += m.N
+		l.Uncounted = l.Uncounted || m.Uncounted
 	}
 	return l
 }

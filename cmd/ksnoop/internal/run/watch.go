@@ -188,7 +188,7 @@ func (w *watch) addUnseen(all []runtime.Unseen) {
 // lossNotice returns one sentence, however many functions have losses.
 func lossNotice(l *recording.Loss) string {
 	lost, noRoom, missed := uint64(0), uint64(0), uint64(0)
-	for _, m := range l.Missed {
+	for _, m := range runtime.MissedOnce(l.Missed) {
 		missed += m.N
 	}
 	if len(l.Counts) == 0 {

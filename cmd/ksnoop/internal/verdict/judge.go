@@ -187,7 +187,7 @@ func (s *countedSide) observe(o *suite.Observed) suite.Counts {
 // addMissed adds the calls that the kernel did not show to the side's programs. Which
 // of the functions that share a program were called is unknown.
 func (s *countedSide) addMissed(counts *suite.Counts) {
-	for _, m := range s.unit.counts.missed {
+	for _, m := range runtime.MissedOnce(s.unit.counts.missed) {
 		if s.has(m.Probes) {
 			counts.Missed += m.N
 			counts.Uncounted = counts.Uncounted || m.Uncounted
