@@ -31,10 +31,11 @@ type rig struct {
 	t    testing.TB
 	unit *generator
 	*machine
-	arch   *compiler.Arch // architecture whose registers calls have
-	stack  *kernelStack   // stack on which calls are made
-	missed compiler.Kind  // kind whose programs the kernel skips
-	skips  string         // another program that the kernel skips
+	arch   *compiler.Arch                                       // architecture whose registers calls have
+	stack  *kernelStack                                         // stack on which calls are made
+	missed compiler.Kind                                        // kind whose programs the kernel skips
+	skips  string                                               // another program that the kernel skips
+	guard  func(a *compiler.Attachment, run func() error) error // runs a program, or skips it; nil if all run
 
 	ran       int // number of instructions run
 	cancelled map[cancelledCall]bool
@@ -286,7 +287,12 @@ func (r *rig) runEach(fn *compiler.Function, trampoline, regs uint64, kinds ...c
 				r.stacks.program, r.stacks.leaf = int(r.arch.ProgramFrames), false
 			}
 			r.jump = ""
-			if err := r.runProgram(a.Program, ctx); err != nil {
+			run := func() error { return r.runProgram(a.Program, ctx) }
+			if r.guard != nil {
+				if err := r.guard(&a, run); err != nil {
+					return err
+				}
+			} else if err := run(); err != nil {
 				return err
 			}
 			if r.jump != "" {

@@ -42,7 +42,7 @@ func (p *program) settle(full string) {
 		asm.JEq.Imm(asm.R1, 0, lower),
 	)
 	p.judge(alive)
-	p.abandon(alive)
+	p.abandon()
 	p.label(lower)
 	p.emit(
 		asm.JEq.Imm(asm.R3, 0, all),
@@ -94,7 +94,7 @@ func (p *program) refuse(full, counted string) {
 		asm.Ja.Label(refused),
 	)
 	p.label(same)
-	p.abandon(full)
+	p.abandon()
 	p.label(refused)
 	p.emit(asm.Mov.Imm(asm.R5, 1), asm.Ja.Label(counted))
 }
@@ -266,22 +266,28 @@ func (p *program) stackBits() int32 {
 }
 
 // abandon empties the slot at rStash, whose tag is in R1, and counts the call for
-// countEnded if it was of this function. A call with a large value of another size is
-// left until the thread is freed. R2, R3 and R5 are preserved.
-func (p *program) abandon(leave string) {
-	own, done := p.own(), p.fresh("abandoned")
+// countEnded if it was of this function. R2, R3 and R5 are preserved.
+func (p *program) abandon() {
+	done := p.fresh("abandoned")
 	p.step("its return was missed")
 	if len(p.threads.big) > 0 {
-		p.emit(asm.Mov.Reg(asm.R4, asm.R1), asm.And.Imm(asm.R4, mostBig))
-		if own.class == 0 {
-			p.emit(asm.JNE.Imm(asm.R4, 0, leave))
-		} else {
-			small := p.fresh("small")
-			p.emit(asm.JEq.Imm(asm.R4, 0, small), asm.JNE.Imm(asm.R4, int32(own.class), leave), asm.StoreMem(asm.RFP, spBig+8, asm.R1, asm.DWord))
-			p.around(func() { p.bigCall(own, spBig, asm.FnMapDeleteElem) })
-			p.emit(asm.LoadMem(asm.R1, asm.RFP, spBig+8, asm.DWord))
-			p.label(small)
-		}
+		small := p.fresh("small")
+		p.emit(
+			asm.Mov.Reg(asm.R4, asm.R1),
+			asm.And.Imm(asm.R4, mostBig),
+			asm.JEq.Imm(asm.R4, 0, small),
+			asm.StoreMem(asm.RFP, spBig+8, asm.R1, asm.DWord),
+		)
+		p.around(func() {
+			p.emit(
+				asm.FnGetCurrentTask.Call(),
+				asm.StoreMem(asm.RFP, spBig, asm.R0, asm.DWord),
+				asm.LoadMem(asm.R4, asm.RFP, spBig+8, asm.DWord),
+			)
+			p.deleteClass(p.threads, p.prefix)
+		})
+		p.emit(asm.LoadMem(asm.R1, asm.RFP, spBig+8, asm.DWord))
+		p.label(small)
 	}
 	p.emit(asm.Mov.Imm(asm.R4, 0), asm.StoreMem(rStash, elementSlots, asm.R4, asm.DWord))
 	if p.skipsSides() { // see countEnded

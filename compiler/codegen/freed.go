@@ -92,13 +92,22 @@ func (f *freed) deleteBig(prefix string) {
 		asm.LoadMem(asm.R1, asm.RFP, spTask, asm.DWord),
 		asm.StoreMem(asm.RFP, spBig, asm.R1, asm.DWord),
 		asm.StoreMem(asm.RFP, spBig+8, asm.R2, asm.DWord),
-		asm.And.Imm(asm.R2, mostBig),
-		asm.Mov.Reg(asm.R7, asm.R2),
+		asm.Mov.Reg(asm.R4, asm.R2),
 	)
-	for i, size := range f.big {
-		other := prefix + f.fresh("class")
-		f.emit(asm.JNE.Imm(asm.R7, int32(i+1), other))
-		f.callMap(asm.FnMapDeleteElem, bigMap(size), spBig)
-		f.label(other)
+	f.deleteClass(f.threads, prefix)
+}
+
+// deleteClass deletes the large value with the key at spBig, of the class of the tag in R4,
+// if there is one.
+func (c *code) deleteClass(t *threads, prefix string) {
+	done := prefix + c.fresh("deleted")
+	c.emit(asm.And.Imm(asm.R4, mostBig))
+	for i, size := range t.big {
+		other := prefix + c.fresh("class")
+		c.emit(asm.JNE.Imm(asm.R4, int32(i+1), other))
+		c.callMap(asm.FnMapDeleteElem, bigMap(size), spBig)
+		c.emit(asm.Ja.Label(done))
+		c.label(other)
 	}
+	c.label(done)
 }

@@ -235,10 +235,12 @@ func (c *code) insertZeroes(name string, key, size int, flags ebpf.MapUpdateFlag
 }
 
 // newThread creates an element for the current thread, points R2 to it and
-// jumps to here.
+// jumps to here. An interrupt may do so meanwhile, too. The element in the bucket counts:
+// the other is deleted, or a program that an interrupt stopped before it had looked
+// into the bucket would find it.
 func (p *program) newThread(here, full string) {
 	t := p.threads
-	taken, inserted := p.fresh("taken"), p.fresh("inserted")
+	taken, inserted, two, one := p.fresh("taken"), p.fresh("inserted"), p.fresh("two"), p.fresh("one")
 	p.step("an element for the thread: is its bucket free?")
 	p.emit(asm.FnGetCurrentTask.Call(), asm.StoreMem(asm.RFP, spTask, asm.R0, asm.DWord))
 	p.bucketNumber(t)
@@ -246,7 +248,20 @@ func (p *program) newThread(here, full string) {
 	p.insertZeroes(overflowMap, spKey, t.size(), ebpf.UpdateNoExist, full)
 	p.emit(asm.JNE.Imm(asm.R0, 0, taken), asm.LoadMem(asm.R0, asm.RFP, spTask, asm.DWord))
 	p.bucket(t)
-	p.emit(asm.StoreMem(asm.R2, elementOwner, asm.R0, asm.DWord), asm.Ja.Label(here))
+	p.emit(
+		asm.StoreMem(asm.R2, elementOwner, asm.R0, asm.DWord),
+		asm.LoadMem(asm.R1, asm.R2, elementOverflow, asm.DWord),
+		asm.JEq.Imm(asm.R1, 0, here),
+	)
+	p.label(two)
+	p.step("an element besides that in the bucket is not needed")
+	p.callMap(asm.FnMapDeleteElem, overflowMap, spTask)
+	p.emit(asm.JNE.Imm(asm.R0, 0, one)) // there is none
+	p.countOverflow(-1)
+	p.label(one)
+	p.emit(asm.LoadMem(asm.R0, asm.RFP, spTask, asm.DWord))
+	p.bucket(t)
+	p.emit(asm.Ja.Label(here))
 	p.label(taken)
 	p.step("it is taken")
 	p.countOverflow(1)
@@ -258,7 +273,7 @@ func (p *program) newThread(here, full string) {
 	p.bucket(t)
 	p.emit(
 		asm.LoadMem(asm.R1, asm.R2, elementOwner, asm.DWord),
-		asm.JEq.Reg(asm.R1, asm.R0, here), // an interrupt has taken it for the thread
+		asm.JEq.Reg(asm.R1, asm.R0, two), // an interrupt has taken it for the thread
 	)
 	p.lookup(overflowMap, spTask, full)
 	p.emit(asm.Mov.Reg(asm.R2, asm.R0), asm.Ja.Label(here))
