@@ -324,9 +324,9 @@ func (p *program) around(calls func()) {
 
 // missesReturns reports whether the kernel may skip the return of a call whose
 // entry a program has seen, so that what was kept of the call is left over:
-// while bpf(2) reads a map, or because it can follow only so many calls at once. Trampolines
-// do so in interrupts only, see busyMap. A kprobe.session whose entry rejects the
-// call has no return, except where it is repeated.
+// while bpf(2) reads a map, because it can follow only so many calls at once, or in
+// interrupts, see busyMap. A kprobe.session whose entry rejects the call has no return,
+// except where it is repeated.
 func (p *program) missesReturns() bool {
 	switch p.kind {
 	case compiler.Kprobe, compiler.KprobeMulti:
@@ -334,7 +334,7 @@ func (p *program) missesReturns() bool {
 	case compiler.KprobeSession:
 		return p.opts.Features.CancelRepeats
 	}
-	return false
+	return p.skipsSides()
 }
 
 // forgetsStale reports whether the program keeps calls, and a rejected call must
@@ -349,5 +349,9 @@ func (p *program) forgetStale() {
 	p.step("a call is rejected: was the return of another one in its frame missed?")
 	p.frame()
 	p.forget(p.skipLabel())
+	if p.skipsSides() { // see countEnded
+		p.emit(asm.Ja.Label(p.skipLabel()))
+		return
+	}
 	p.count(compiler.CounterUnpaired, p.skipLabel())
 }

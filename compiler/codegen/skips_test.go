@@ -16,6 +16,7 @@ import (
 // make calls, too. It skips programs as the kernel does.
 type busyCPU struct {
 	*rig
+	makes    []func(number uint64) call // any of these
 	rnd      *rand.Rand
 	skips    bool // whether trampolines skip programs
 	irq      *kernelStack
@@ -28,17 +29,42 @@ type busyCPU struct {
 
 // skippable is a call.
 type skippable struct {
+	call
+	number  uint64
+	frame   uint64                      // its part of the stack
+	inside  []outerCall                 // on this stack, outermost first
 	skipped [2]map[*compiler.Probe]bool // at entry and at return
 	shown   map[*compiler.Probe]int     // how often
+	between bool                        // the programs at entry have run, and those at return have not
 }
 
-// mostLevels is the largest number of interrupts in each other.
-const mostLevels = 3
+// outerCall is a call that another one is inside of.
+type outerCall struct {
+	*skippable
+	between bool
+}
 
-func newBusyCPU(r *rig, skips bool, seed uint64) *busyCPU {
-	c := &busyCPU{rig: r, rnd: rand.New(rand.NewPCG(seed, 0)), skips: skips, irq: r.newStack(), running: map[string]bool{}}
+// mostLevels is the largest number of interrupts in each other, and mostFrames of frames
+// on a stack from which calls are made.
+const mostLevels, mostFrames = 3, 6
+
+func newBusyCPU(r *rig, skips bool, seed uint64, makes ...func(number uint64) call) *busyCPU {
+	c := &busyCPU{rig: r, makes: makes, rnd: rand.New(rand.NewPCG(seed, 0)), skips: skips, irq: r.newStack(), running: map[string]bool{}}
 	r.guard = c.guarded
 	return c
+}
+
+// run makes calls of a task until there are n.
+func (c *busyCPU) run(n int) {
+	for len(c.all) < n {
+		c.user = true
+		c.arm()
+		for range c.rnd.IntN(10) {
+			c.mayInterrupt()
+		}
+		c.user = false
+		c.call()
+	}
 }
 
 // guarded runs a program unless the kernel skips it: a trampoline if it already runs
@@ -91,19 +117,34 @@ func (c *busyCPU) handle() {
 
 // call makes a call.
 func (c *busyCPU) call() {
-	made := &skippable{[2]map[*compiler.Probe]bool{{}, {}}, map[*compiler.Probe]int{}}
+	number := uint64(len(c.all) + 1)
+	made := &skippable{
+		call: c.makes[c.rnd.IntN(len(c.makes))](number), number: number,
+		frame:   c.stack.addr + uint64(len(c.stack.bytes)-(c.stack.depth+1)*stackFrame),
+		skipped: [2]map[*compiler.Probe]bool{{}, {}}, shown: map[*compiler.Probe]int{},
+	}
+	for _, outer := range c.underWay {
+		if outer.frame-c.stack.addr < uint64(len(c.stack.bytes)) {
+			made.inside = append(made.inside, outerCall{outer, outer.between})
+		}
+	}
 	c.all, c.underWay = append(c.all, made), append(c.underWay, made)
 	c.arm()
-	leave := c.enter(stackWork(uint64(len(c.all))))
+	leave := c.enter(made.call)
+	made.between = true
 	for range c.rnd.IntN(20) {
 		c.mayInterrupt()
 	}
-	if c.level == 0 && c.rnd.IntN(4) == 0 {
+	if c.stack.depth < mostFrames && c.rnd.IntN(3) == 0 {
 		c.call()
 	}
+	made.between = false
 	leave()
 	c.underWay = c.underWay[:len(c.underWay)-1]
 }
+
+// wants reports whether the conditions at entry of a probe of [skippedSpecs] hold.
+func (c *skippable) wants(p *compiler.Probe) bool { return len(p.EntryConds) == 0 || c.number&1 == 1 }
 
 // check requires that each call was shown, or else counted: by the kernel, as skipped,
 // or by its program, as without room. It returns how many were shown with the values of
@@ -120,6 +161,7 @@ func (c *busyCPU) check(t *testing.T) (mixed int) {
 		}
 		entered, returned := call("mode"), call("return")
 		returned.shown[ev.Probe]++
+		require.True(t, entered.wants(ev.Probe))
 		if entered != returned {
 			mixed++
 			require.True(t, entered.skipped[1][ev.Probe] && returned.skipped[0][ev.Probe], "values of a call whose return was not skipped")
@@ -131,7 +173,7 @@ func (c *busyCPU) check(t *testing.T) (mixed int) {
 		for _, call := range c.all {
 			require.LessOrEqual(t, call.shown[ev.Probe], 1)
 			switch {
-			case call.shown[ev.Probe] > 0 || call.skipped[0][ev.Probe]:
+			case call.shown[ev.Probe] > 0 || call.skipped[0][ev.Probe] || !call.wants(ev.Probe):
 			case call.skipped[1][ev.Probe]:
 				entered++
 			default:
@@ -144,25 +186,21 @@ func (c *busyCPU) check(t *testing.T) (mixed int) {
 	return mixed
 }
 
+var skippedSpecs = []string{
+	"work(mode, return >= 0, $duration)", "work(mode & 1, return > 0, $duration)",
+	"work(mode, return > 0, $duration)", "work(mode, $kstack, return != 0, $duration)",
+}
+
 // Whatever interrupts come, each call is shown, or counted. It is shown with the values of
 // another one only where the kernel has skipped the return of that, and its entry.
 func TestSkippedAnywhere(t *testing.T) {
-	const runs, calls = 30, 300
-	specs := []string{"work(mode, return >= 0, $duration)", "work(mode, return > 0, $duration)", "work(mode, $kstack, return != 0, $duration)"}
+	const runs, calls = 40, 300
 	backEnds(t, func(t *testing.T, f compiler.Features) {
 		made, mixed, skipped := 0, 0, 0
 		for seed := range uint64(runs) {
-			of := specs[:1+seed%uint64(len(specs))]
-			c := newBusyCPU(newRig(t, f, compiler.Options{}, of...), f.CountsSkipped, seed)
-			for len(c.all) < calls {
-				c.user = true
-				c.arm()
-				for range c.rnd.IntN(10) {
-					c.mayInterrupt()
-				}
-				c.user = false
-				c.call()
-			}
+			of := skippedSpecs[seed%2 : 1+seed%uint64(len(skippedSpecs))]
+			c := newBusyCPU(newRig(t, f, compiler.Options{}, of...), f.CountsSkipped, seed, stackWork)
+			c.run(calls)
 			mixed += c.check(t)
 			made += len(c.all) * len(of)
 			for _, call := range c.all {
