@@ -110,3 +110,14 @@ func matchesAtReturn(c *compiler.Chain) bool {
 	last := c.Of[len(c.Of)-1]
 	return len(last.ReturnConds) > 0 || last.Measure != compiler.NoMeasure && last.OnReturn
 }
+
+// publishes reports whether calls of the next level of a chain look for what the program
+// keeps.
+func (p *program) publishes() bool {
+	return p.side == compiler.AtEntry && p.probe.Chain != nil && !p.probe.Chain.Last()
+}
+
+// claims reports whether a program of a chain may run in an interrupt of itself.
+func (p *program) claims() bool {
+	return p.probe.Chain != nil && p.kind.Trampoline() && !p.opts.Features.CountsSkipped
+}

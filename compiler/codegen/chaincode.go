@@ -117,6 +117,7 @@ func (p *chainProgram) push() {
 	if l.entry == nil {
 		p.emit(asm.FnKtimeGetNs.Call(), asm.StoreMem(rStash, chainStart, asm.R0, asm.DWord))
 		p.keepOperands(&l.stash, nil)
+		p.publish()
 		return
 	}
 	p.origin = -l.record
@@ -128,6 +129,22 @@ func (p *chainProgram) push() {
 	p.clearFaults()
 	p.capture(l.entry.Items)
 	p.keepOperands(&l.stash, l.entry.Items)
+	p.publish()
+}
+
+// publish lets calls of the next level find this one. Until now, its tag had the number
+// of no level: a call in an interrupt would have taken what had not been written yet.
+func (p *chainProgram) publish() {
+	if !p.publishes() {
+		return
+	}
+	p.step("calls of %s may be inside this one", p.chain.Of[p.chain.Level+1].Func.Name)
+	slot := rStash
+	if p.level().class != 0 {
+		slot = asm.R2
+		p.emit(asm.LoadMem(slot, asm.RFP, spSpill, asm.DWord))
+	}
+	p.emit(asm.LoadMem(asm.R1, asm.RFP, spTag, asm.DWord), asm.StoreMem(slot, 0, asm.R1, asm.DWord))
 }
 
 // pushOuter copies the tags of outer calls from the caller's stash entry, and
@@ -138,12 +155,25 @@ func (p *chainProgram) pushOuter() {
 		return
 	}
 	if n > 1 {
-		p.findKept(&p.levels[n-1].stash, rBase, spNear, p.exitLabel())
+		p.findKept(&p.levels[n-1].stash, rBase, spNear, p.published())
 		for i := range n - 1 {
 			p.copyWord(rStash, int16(chainOuter+8*i), rBase, int16(chainOuter+8*i))
 		}
 	}
 	p.copyWord(rStash, int16(chainOuter+8*(n-1)), asm.RFP, spNear)
+}
+
+// published returns the exit label of a call that is kept.
+func (p *chainProgram) published() string {
+	if !p.publishes() {
+		return p.exitLabel()
+	}
+	label := p.fresh("published")
+	p.later(label, func() {
+		p.publish()
+		p.emit(asm.Ja.Label(p.exitLabel()))
+	})
+	return label
 }
 
 // storeCaller stores the frame address of the caller, computed from its tag in
@@ -170,6 +200,7 @@ func (p *chainProgram) complete() {
 		p.copyWord(asm.RFP, spNear, rStash, int16(chainOuter+8*i))
 		p.findKept(&l.stash, rBase, spNear, next)
 		p.emit(asm.LoadMem(asm.R1, rBase, chainShown, asm.DWord), asm.JNE.Imm(asm.R1, 0, next))
+		p.claim(next)
 		p.writeEntry(l, rBase)
 		p.label(next)
 	}
@@ -178,6 +209,26 @@ func (p *chainProgram) complete() {
 	if complete != "" {
 		p.label(complete)
 	}
+}
+
+// claim continues if no other program is about to write the entry at rBase. Before Linux
+// 5.12, this program may run in an interrupt of itself, too. The one in the interrupt ends
+// first, and leaves the number as it was.
+func (p *chainProgram) claim(other string) {
+	if !p.claims() {
+		return
+	}
+	first := p.fresh("first")
+	p.emit(
+		asm.Mov.Imm(asm.R1, 1),
+		asm.AddAtomic.Mem(rBase, asm.R1, asm.DWord, chainShown),
+		asm.LoadMem(asm.R1, rBase, chainShown, asm.DWord),
+		asm.JEq.Imm(asm.R1, 1, first),
+		asm.Mov.Imm(asm.R1, -1),
+		asm.AddAtomic.Mem(rBase, asm.R1, asm.DWord, chainShown),
+		asm.Ja.Label(other),
+	)
+	p.label(first)
 }
 
 // limitChain continues if the chain is one of the first in this second, and goes to the

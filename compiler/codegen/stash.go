@@ -100,6 +100,9 @@ func (p *program) begun(s *stash) {
 	if s.class == 0 {
 		return
 	}
+	if p.publishes() {
+		p.emit(asm.StoreMem(asm.RFP, spSpill, rOut, asm.DWord))
+	}
 	unkept := p.fresh("unkept")
 	p.step("%d bytes for the call", s.room)
 	p.emit(asm.FnGetCurrentTask.Call(), asm.StoreMem(asm.RFP, spTask, asm.R0, asm.DWord))
