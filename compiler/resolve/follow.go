@@ -144,7 +144,7 @@ func (w *follower) shown(b *binder) ([]*compiler.Value, error) {
 	var values []*compiler.Value
 	own := b.trace
 	defer func() { b.trace, b.onEntry = own, false }()
-	b.onEntry = true
+	b.onEntry = b.alias != "" || w.object.Side != compiler.AtReturn
 	for _, show := range w.Show {
 		b.trace = show
 		for _, item := range show.Items {

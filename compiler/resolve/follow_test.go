@@ -160,6 +160,7 @@ func TestFollowRefuses(t *testing.T) {
 		{"open(return)", "dfd", "", "'dfd' is not known where the object is shown: at the return of open"},
 		{"ip_rcv(skb) if $duration > 5", "", "", "'$duration' is of a whole call, and an object is chosen at one side of it"},
 		{"open(return) if return->len > $duration", "", "", "'$duration' is of a whole call, and an object is chosen at one side of it"},
+		{"open(return)", "made->len", "", "open has no argument 'made': did you mean 'return'?"},
 		{"open(return)", "$duration", "", "'$duration' is not known where the object is shown: at the return of open"},
 		{"ip_rcv($task)", "$duration", "", "'$duration' is not known where the object is shown: at the entry of ip_rcv"},
 		{"ip_rcv(skb)", "ret", "", "ip_rcv has no argument 'ret': it has skb"},

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"iter"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 func (b *binder) member(e *spec.Member) (operand, error) {
 	o, err := b.bind(e.X)
 	if err != nil {
-		return o, err
+		return o, b.meansResult(e, err)
 	}
 	if e.Dot {
 		if !isStructure(o.Type) {
@@ -27,6 +28,23 @@ func (b *binder) member(e *spec.Member) (operand, error) {
 		return o, b.noMember(e, o.Type)
 	}
 	return b.part(o, at, e)
+}
+
+// meansResult proposes the return value instead of a name that no argument has, if it
+// points to something with the member.
+func (b *binder) meansResult(e *spec.Member, err error) error {
+	var refused *spec.Error
+	if _, isName := e.X.(*spec.Arg); !isName || e.Dot || !errors.As(err, &refused) || refused.Kind != spec.NamesInHint || !b.knows("return") {
+		return err
+	}
+	target, ok := pointee(b.fn.Result.Type)
+	if !ok {
+		return err
+	}
+	if _, has := compiler.FindMember(target, e.Name.Name); has {
+		return refused.WithKind(spec.NoArgument).WithMeant("return")
+	}
+	return err
 }
 
 // noDot returns the error for '.' after something that is not a structure.

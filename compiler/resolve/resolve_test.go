@@ -93,6 +93,8 @@ func TestRefusals(t *testing.T) {
 			"the kernel must be built with CONFIG_DEBUG_INFO_BTF_MODULES (5.11 and later)"},
 		{"read(cuont)", "cuont", "read has no argument 'cuont'", "did you mean 'count'?"},
 		{"read(xyzzy)", "xyzzy", "read has no argument 'xyzzy'", "it has buf, ubuf, count, pos"},
+		{"open(made->len)", "made", "open has no argument 'made'", "did you mean 'return'?"},
+		{"open(made->nothing)", "made", "open has no argument 'made'", "it has dfd, path"},
 		{"nothing(x)", "x", "nothing has no argument 'x'", "it takes no arguments"},
 		{"read(buf->lne)", "lne", "struct buf has no member 'lne'", "did you mean 'len'?"},
 		{"read(buf->dev->indx)", "indx", "struct dev has no member 'indx'", "did you mean 'index'?"},

@@ -93,7 +93,11 @@ func (p *parser) line(text string, from spec.Source) error {
 	case w.text == header:
 		return l.errorf(w.at, "a second '%s'", header)
 	case !ok:
-		return l.unknown(w, "a statement", statementWords)
+		err := l.unknown(w, "a statement", statementWords)
+		if w.at.Start > 0 {
+			err.AddHint("a statement ends where its line ends")
+		}
+		return err
 	}
 	return parse(p, l)
 }

@@ -134,6 +134,16 @@ f:4:1: 'asert' is not a statement
   asert x foo never
   ^^^^^
   did you mean 'assert'?`},
+	{body, "assert y foo(a,\n  b) never", `
+f:4:16: ')' is missing
+  assert y foo(a,
+                 ^
+  close the list of values with ')'
+f:5:3: 'b)' is not a statement
+    b) never
+    ^^
+  write one of suite, require, run, settle, assert, metric, evidence, xfail
+  a statement ends where its line ends`},
 	{body, "suite t", `
 f:4:1: a second 'suite': the first is in line 2
   suite t
