@@ -163,6 +163,10 @@ old, new: limit: limit is data, not a function (its content is '@limit' in the l
 	_, stdout, _ = checked(t, dir, "same(flie)")
 	require.Contains(t, stdout, "old: same(flie): same has no argument 'flie' (did you mean 'file'? it has file, count)\n")
 
+	// A hint that has the names of all arguments does not repeat them.
+	_, stdout, _ = checked(t, dir, "same(args->count)")
+	require.Contains(t, stdout, "old: same(args->count): same has no argument 'args' (arguments are named by themselves: file, count)\n")
+
 	// The nearest name may be one that no spec has.
 	_, stdout, _ = checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", "same(file) if @limits")
 	require.Contains(t, stdout, "there is no variable 'limits' in this kernel (did you mean '@limit'?)")

@@ -96,6 +96,8 @@ func (b *binder) unknownConstant(v *compiler.Value, c spec.Constant) error {
 		return err.WithMeant("-%s", near)
 	case ok:
 		return err.WithMeant("%s", near)
+	case syscallNumberHint(b.target, c.Str) != "":
+		return err.WithHint("%s", syscallNumberHint(b.target, c.Str))
 	case strings.ToUpper(c.Str) == c.Str:
 		return err.WithHint("macros of C are not in BTF: write the number")
 	}

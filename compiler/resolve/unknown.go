@@ -162,6 +162,19 @@ func syscallHint(t *compiler.Target, name string) string {
 		call, n, tracepointArg(t, "sys_exit", 2), tracepointArg(t, "sys_exit", 1), t.Arch.Syscall, n)
 }
 
+// syscallNumberHint returns a hint for a macro of C that is the number of a system call,
+// or "" for other names.
+func syscallNumberHint(t *compiler.Target, name string) string {
+	_, call, ok := strings.Cut(name, "_NR_")
+	if !ok {
+		call, ok = strings.CutPrefix(name, "SYS_")
+	}
+	if n, known := spec.SyscallNumber(call, t.Arch.Name); ok && known {
+		return fmt.Sprintf("macros of C are not in BTF: write %d, the number of %s on %s", n, call, t.Arch.Name)
+	}
+	return ""
+}
+
 // tracepointArg returns the name of argument n of a tracepoint in a spec,
 // counted from 1. Old kernels have no names for some.
 func tracepointArg(t *compiler.Target, tracepoint string, n int) string {

@@ -150,8 +150,8 @@ func explainValue(t *spec.Trace, refused *spec.Error, target *compiler.Target) f
 				break
 			}
 			f.reason = misfitArgument
-			if names := arguments(t, target); len(names) > 0 && refused.Kind == spec.NoArgument {
-				hints = append(hints, "it has "+strings.Join(names, ", "))
+			if names := strings.Join(arguments(t, target), ", "); names != "" && refused.Kind == spec.NoArgument && !strings.HasSuffix(refused.Hint, ": "+names) {
+				hints = append(hints, "it has "+names)
 			}
 		case *spec.Builtin:
 			if strings.HasPrefix(e.Name.Name, "arg") {
