@@ -112,7 +112,7 @@ symbol: sym ksym pS a
 ip4: ipv4 inet ntop
 ip6: ipv6 inet6
 mac: macaddr
-be: ntohs ntohl bswap be16 be32 be64 be16_to_cpu be32_to_cpu
+be: ntohs ntohl htons htonl bswap be16 be32 be64 be16_to_cpu be32_to_cpu cpu_to_be16 cpu_to_be32
 errno: strerror PTR_ERR
 `
 
@@ -144,6 +144,8 @@ func (p *parser) functionHint(function string) string {
 		return "bytes are the elements of a cast: ((u8 *)p)[0..15]"
 	case function == "usym" && p.has("ustack"):
 		return "write $ustack"
+	case strings.HasSuffix(function, "_sk"):
+		return "write a cast: ((struct TYPE *)sk)"
 	case function == "IS_ERR":
 		return "write name is-err"
 	case function == "time":

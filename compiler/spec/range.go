@@ -25,12 +25,15 @@ func (r *Range) Span() Span { return Span{r.X.Span().Start, r.At.End} }
 // word.
 func (p *parser) atRange() bool { return p.tok.kind == number && strings.Contains(p.tok.text, "..") }
 
+// theRange is the hint for other ways to write a range.
+const theRange = "a range has two numbers: name[0..7]"
+
 // bounds parses N..M, with both included.
 func (p *parser) bounds() (first, last uint64, err error) {
 	whole := p.tok
 	from, to, _ := strings.Cut(whole.text, "..")
 	if from == "" || to == "" || !IsDigit(to[0]) {
-		return 0, 0, p.errorf(whole.at, "%s is not a range", whole).WithHint("a range has two numbers: name[0..7]")
+		return 0, 0, p.errorf(whole.at, "%s is not a range", whole).WithHint(theRange)
 	}
 	for i, part := range []struct {
 		text  string

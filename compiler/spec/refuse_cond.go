@@ -177,6 +177,8 @@ func (p *parser) badAfterTerm(want, join string) error {
 		return p.expected(want).WithHint("there are no blanks in a number")
 	case ofNumber && units[t.text] != 0:
 		return p.expected(want).WithHint("there is no blank before a unit: %s%s", item.Pred.Const, t.text)
+	case tested && t.is("(") && item.Pred.Const.Kind == Name && item.Format.Name == "" && formatHabits.Meaning(item.Pred.Const.Str) == "be":
+		return p.expected(want).WithHint("write %s:be %s NUMBER", item.Value, item.Pred.Op)
 	case tested && t.is("(") && item.Pred.Const.Kind == Name:
 		return p.expected(want).WithHint("%s", cmp.Or(p.functionHint(item.Pred.Const.Str), "there are no functions"))
 	case tested && item.Pred.Const.Neg && (t.is("->") || t.is(".") || t.is("[")):
@@ -189,6 +191,8 @@ func (p *parser) badAfterTerm(want, join string) error {
 		return p.expected("an operator, " + want).WithHint("a condition comes after 'if', and '!' negates it: vfs_read(count) if !count")
 	case item != nil && !tested && isErrs[strings.ToLower(t.text)]:
 		return p.expected("an operator, " + want).WithMeant("is-err")
+	case t.is("@") && !tested && item != nil:
+		return p.expected(want).WithHint("elements are a range: %s[0..7]", item.Value)
 	case t.is(":") && !tested && item != nil:
 		return p.expected(want).WithHint("a value has one format")
 	case t.is(":"):

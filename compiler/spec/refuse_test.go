@@ -1008,6 +1008,51 @@ expected ']', not '+'
   f(a[1+2])
        ^
   an index is constant: name[0]`},
+	{"f(a[12:14])", `
+expected ']', not ':'
+  f(a[12:14])
+        ^
+  a range has two numbers: name[0..7]`},
+	{"f(a[1 .. 3])", `
+expected ']', not '.'
+  f(a[1 .. 3])
+        ^
+  a range has two numbers: name[0..7]`},
+	{"f(a[1-3])", `
+expected ']', not '-'
+  f(a[1-3])
+       ^
+  a range has two numbers: name[0..7]`},
+	{"f(a[:3])", `
+expected a number after '[', not ':'
+  f(a[:3])
+      ^
+  a range has two numbers: name[0..7]`},
+	{"f(a->b@4)", `
+expected ',' or ')', not '@'
+  f(a->b@4)
+        ^
+  elements are a range: a->b[0..7]`},
+	{"f(a->b == htons(5))", `
+expected ',' or ')', not '('
+  f(a->b == htons(5))
+                 ^
+  write a->b:be == NUMBER`},
+	{"f(count) if a->b != cpu_to_be16(5)", `
+expected '&&', '||' or the end of the spec, not '('
+  f(count) if a->b != cpu_to_be16(5)
+                                 ^
+  write a->b:be != NUMBER`},
+	{"f(htons(a))", `
+expected ',' or ')', not '('
+  f(htons(a))
+         ^
+  a format comes after the value: count:be`},
+	{"f(tcp_sk(sk)->snd_cwnd)", `
+expected ',' or ')', not '('
+  f(tcp_sk(sk)->snd_cwnd)
+          ^
+  write a cast: ((struct TYPE *)sk)`},
 	{"f(a[1][2)", `
 ']' is missing
   f(a[1][2)

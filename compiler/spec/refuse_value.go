@@ -128,6 +128,8 @@ func (p *parser) badIndex(x Expr) error {
 		return p.errorf(t.at, "a number is missing after '['")
 	case t.is("-"):
 		return p.expected("a number after '['").WithHint("an index goes from 0 to %d (2^31)", mostElements)
+	case t.is(":"), t.is("."):
+		return p.expected("a number after '['").WithHint(theRange)
 	default:
 		return p.unexpected("a number after '['").WithHint("an index is constant: name[0]")
 	}
@@ -137,6 +139,8 @@ func (p *parser) unclosedIndex() error {
 	switch t := p.tok; {
 	case t.kind == end, t.is(","), t.is(")"), t.operator():
 		return p.errorf(t.at, "']' is missing")
+	case t.is(":"), t.is("."), t.is("-"):
+		return p.expected("']'").WithHint(theRange)
 	case t.arithmetic() != 0, t.otherArithmetic():
 		return p.expected("']'").WithHint("an index is constant: name[0]")
 	default:
