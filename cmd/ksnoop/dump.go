@@ -13,7 +13,7 @@ func dumpCommand(e *environment) *cli.Command {
 		Name:        "dump",
 		Usage:       "print bytes from standard input as a value of a type",
 		ArgsUsage:   "TYPE",
-		Description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF.",
+		Description: "TYPE is the name of a struct, union, enum or typedef, as in 'struct file' or file,\nor #N for the type with the number N in the BTF. 'struct file *' is a pointer to it,\nand 'u32[4]' an array.",
 		Flags: join(typesFlag(&o.Types), []cli.Flag{
 			choiceFlag("output o", "print `FORMAT`: %s", &o.Format, listing.Formats),
 			onOffFlag("hex", "read hexadecimal digits instead of bytes", &o.Hex),

@@ -48,6 +48,11 @@ func TestDump(t *testing.T) {
 		{"device|--compact|--emit-zeroes", strings.Repeat("\x00", 12), "(struct device){.name = (char[8])\"\",.index = (int)0,}\n"},
 		{"enum mode", "\x01\x00\x00\x00", "(enum mode)ON\n"},
 		{"number", "\xff\xff\xff\xff", "(number)-1\n"},
+		{"number [ 2 ]|--compact", "\x01\x00\x00\x00\x02\x00\x00\x00", "(number[2])[1,2,]\n"},
+		{"number[2][3]|-o|json", strings.Repeat("\x07\x00\x00\x00", 6), "[[7,7,7],[7,7,7]]\n"},
+		{"const struct device *", "\x00\x10\x00\x00\x00\x00\x00\x00", "(struct device *)0x1000\n"},
+		{"void*[0x1]|-o|json", "\x00\x10\x00\x00\x00\x00\x00\x00", "[\"0x1000\"]\n"},
+		{"struct device[2]|--compact|--skip-names", device + device, "[{\"eth0\",42,},{\"eth0\",42,},]\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"ksnoop", "dump", "--btf", types}
@@ -71,6 +76,13 @@ func TestDumpErrors(t *testing.T) {
 		{"union device", exit.Usage, "ksnoop: there is no type \"union device\": did you mean \"struct device\"?\n"},
 		{"twin", exit.Usage, "ksnoop: there are 2 types \"twin\": #"},
 		{"#99", exit.Usage, "ksnoop: there is no type #99\n"},
+		{"device[x]", exit.Usage, "ksnoop: \"device[x]\" is not a type: an array of it has a number in brackets, as in 'u32[4]'\n"},
+		{"device]", exit.Usage, "ksnoop: \"device]\" is not a type: an array of it has a number in brackets, as in 'u32[4]'\n"},
+		{"[2]", exit.Usage, "ksnoop: \"\" is not the name of a type: as in file or 'struct file'\n"},
+		{"*", exit.Usage, "ksnoop: \"\" is not the name of a type: as in file or 'struct file'\n"},
+		{"void", exit.Usage, "ksnoop: there is no type \"void\"\n"},
+		{"devise *[2]", exit.Usage, "ksnoop: there is no type \"devise\": did you mean \"device\"?\n"},
+		{"device[4294967295]", exit.Failure, "ksnoop: dump of struct device[4294967295]: type too large\n"},
 		{"#x", exit.Usage, "ksnoop: \"#x\" is not the number of a type\n"},
 		{"device|mode", exit.Usage, "ksnoop: dump takes one type, not 2: quote its name, as in 'struct file'\n"},
 		{"device|-o|xml", exit.Usage, "ksnoop: --output is \"xml\": it must be text or json\n"},

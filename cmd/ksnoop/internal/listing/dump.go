@@ -43,13 +43,13 @@ func Dump(o *DumpOptions, s *term.Streams) error {
 	if o.Types == "" {
 		kernel.TypeNames = runtime.TypeNames
 	}
-	t, err := findType(kernel, o.Type)
+	t, err := declaredType(kernel, o.Type)
 	if err != nil {
 		return err
 	}
 	d, err := btfdump.New(t, o.Values)
 	if err != nil {
-		return fmt.Errorf("dump %s: %w", o.Type, err)
+		return err
 	}
 	data, cut, err := readInput(s.In, o.Hex)
 	if err != nil {

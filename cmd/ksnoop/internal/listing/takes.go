@@ -36,13 +36,11 @@ type wantedType struct {
 // parseWanted looks up a type as --takes has it, among the kernel's types and those of
 // a module unless that is nil. Qualifiers do not matter.
 func parseWanted(text string, kernel *compiler.Target, module *btf.Spec) (*wantedType, error) {
-	name := strings.TrimRight(text, "* ")
+	name, stars := pointed(text)
 	if name == "" || strings.ContainsAny(name, "*[]()") {
 		return nil, exit.Usagef("--takes is %q: it must be the name of a type, and a star for each pointer to it, as in 'struct sk_buff *'", text)
 	}
-	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return w == "const" || w == "volatile" })
-	name = strings.Join(words, " ")
-	w := &wantedType{stars: strings.Count(text, "*")}
+	w := &wantedType{stars: stars}
 	if name == "void" && w.stars > 0 {
 		w.named = []btf.Type{(*btf.Void)(nil)}
 		return w, nil

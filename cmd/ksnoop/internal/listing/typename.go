@@ -26,6 +26,46 @@ func findType(kernel *compiler.Target, name string) (btf.Type, error) {
 	return found[0], nil
 }
 
+// declaredType returns the type that text declares as in C: one with a name, with a star
+// for each pointer and a number of elements in brackets for each array, as in
+// 'struct sock *' and 'u32[4]'.
+func declaredType(kernel *compiler.Target, text string) (btf.Type, error) {
+	var counts []uint32 // of the innermost array first
+	rest, array := strings.CutSuffix(strings.TrimSpace(text), "]")
+	for array {
+		i := strings.LastIndexByte(rest, '[')
+		n, err := strconv.ParseUint(strings.TrimSpace(rest[i+1:]), 0, 32)
+		if i < 0 || err != nil {
+			return nil, exit.Usagef("%q is not a type: an array of it has a number in brackets, as in 'u32[4]'", text)
+		}
+		counts = append(counts, uint32(n))
+		rest, array = strings.CutSuffix(strings.TrimSpace(rest[:i]), "]")
+	}
+	name, stars := pointed(rest)
+	var t btf.Type = &btf.Void{}
+	if stars == 0 || name != "void" {
+		var err error
+		if t, err = findType(kernel, name); err != nil {
+			return nil, err
+		}
+	}
+	for range stars {
+		t = &btf.Pointer{Target: t}
+	}
+	for _, n := range counts {
+		t = &btf.Array{Type: t, Nelems: n}
+	}
+	return t, nil
+}
+
+// pointed returns the name of the type that text ends in a star for each pointer to.
+// Qualifiers do not matter.
+func pointed(text string) (name string, stars int) {
+	name = strings.TrimRight(text, "* ")
+	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return w == "const" || w == "volatile" })
+	return strings.Join(words, " "), strings.Count(text[len(name):], "*")
+}
+
 // typesNamed returns the types of a kernel or its module with a name in C, of which there
 // is at least one.
 func typesNamed(kernel *compiler.Target, types *btf.Spec, name string) ([]btf.Type, error) {
@@ -52,7 +92,7 @@ func knownTypes(types *btf.Spec, name string) ([]btf.Type, error) {
 	}
 	kind, bare := splitType(name)
 	if bare == "" { // that of a type without a name
-		return nil, exit.Usagef("%q is not the name of a type: as in file, 'struct file' or 'struct file *'", name)
+		return nil, exit.Usagef("%q is not the name of a type: as in file or 'struct file'", name)
 	}
 	named, err := types.AnyTypesByName(bare)
 	if err != nil {
