@@ -194,12 +194,7 @@ func (at taskMembers) iterator() asm.Instructions {
 	pointer := func(to asm.Register, from asm.Register, off int) asm.Instructions {
 		return append(read(iterPointer, 8, from, off), asm.LoadMem(to, asm.RFP, iterPointer, asm.DWord))
 	}
-	insns := asm.Instructions{
-		asm.LoadMem(asm.R7, asm.R1, 8, asm.DWord), // ctx->task
-		asm.JEq.Imm(asm.R7, 0, "exit"),            // the last call
-		asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord), // ctx->meta
-		asm.LoadMem(asm.R6, asm.R1, 0, asm.DWord), // ctx->meta->seq
-	}
+	insns := iterObject()
 	for _, part := range []asm.Instructions{
 		read(taskTID, 4, asm.R7, at.pid),
 		read(taskPID, 4, asm.R7, at.tgid),
@@ -218,14 +213,11 @@ func (at taskMembers) iterator() asm.Instructions {
 		},
 		read(taskNumber, 4, asm.R8, at.numbers),
 		{
-			asm.Mov.Reg(asm.R1, asm.R6),
 			asm.Mov.Reg(asm.R2, asm.RFP),
 			asm.Add.Imm(asm.R2, taskTID),
 			asm.Mov.Imm(asm.R3, taskSize),
-			asm.FnSeqWrite.Call(),
-			asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
-			asm.Return(),
 		},
+		iterWrite(),
 	} {
 		insns = append(insns, part...)
 	}

@@ -249,12 +249,7 @@ func (at symbolMembers) choose(prefixes []prefix) (insns asm.Instructions) {
 func (at symbolMembers) iterator(prefixes []prefix) asm.Instructions {
 	var insns asm.Instructions
 	for _, part := range []asm.Instructions{
-		{
-			asm.LoadMem(asm.R7, asm.R1, 8, asm.DWord), // ctx->ksym
-			asm.JEq.Imm(asm.R7, 0, "exit"),            // the last call
-			asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord), // ctx->meta
-			asm.LoadMem(asm.R6, asm.R1, 0, asm.DWord), // ctx->meta->seq
-		},
+		iterObject(),
 		at.choose(prefixes),
 		at.head(),
 		copyString(at.nameSize, at.name),
@@ -266,15 +261,12 @@ func (at symbolMembers) iterator(prefixes []prefix) asm.Instructions {
 		},
 		copyString(at.moduleSize, at.module),
 		{
-			asm.Mov.Reg(asm.R1, asm.R6),
 			asm.Mov.Reg(asm.R2, asm.R8),
 			asm.Mov.Reg(asm.R3, asm.R9),
 			asm.Add.Reg(asm.R3, asm.R0),
 			asm.Add.Imm(asm.R3, kallsyms.RecordHead),
-			asm.FnSeqWrite.Call(),
-			asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
-			asm.Return(),
 		},
+		iterWrite(),
 	} {
 		insns = append(insns, part...)
 	}
@@ -309,6 +301,27 @@ func copyString(size, off int) asm.Instructions {
 		asm.FnProbeReadKernelStr.Call(),
 		asm.JLT.Imm(asm.R0, 1, "exit"),
 		asm.JGT.Imm(asm.R0, int32(size), "exit"),
+	}
+}
+
+// iterObject loads the object of an iterator, of which there is none in the last call,
+// to R7, and the file that the iterator writes to, to R6.
+func iterObject() asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R7, asm.R1, 8, asm.DWord),
+		asm.JEq.Imm(asm.R7, 0, "exit"),
+		asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord), // ctx->meta
+		asm.LoadMem(asm.R6, asm.R1, 0, asm.DWord), // ctx->meta->seq
+	}
+}
+
+// iterWrite writes R3 bytes from R2 on to the file of iterObject, and exits.
+func iterWrite() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Reg(asm.R1, asm.R6),
+		asm.FnSeqWrite.Call(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("exit"),
+		asm.Return(),
 	}
 }
 

@@ -11,46 +11,49 @@ import (
 // Losses returns a sentence for each kind of loss, and if verbose also for what is
 // not counted.
 func Losses(a runtime.SessionCounts, verbose bool) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, n := range a.Events {
-		if n.Probe.Follow != nil {
-			all = append(all, lossesOfFollowed(SideName(n.EventType), n.Counters)...)
+		all = append(all, lossesOfEvent(n)...)
+		if n.Probe.Follow != nil || n.Kind == compiler.BeginEvent {
 			continue
-		}
-		if n.Kind == compiler.BeginEvent {
-			all = append(all, openOf(FunctionName(n.Probe.Func), n.Counters)...)
-			continue
-		}
-		switch {
-		case n.Probe.Func.Iterator:
-			all = append(all, lossesOfRows(FunctionName(n.Probe.Func), n.Counters)...)
-		case n.Kind == compiler.WriteEvent:
-			all = append(all, lossesOfWrites(FunctionName(n.Probe.Func), n.Counters)...)
-		default:
-			all = append(all, lossesOf(SideName(n.EventType), n.Counters)...)
 		}
 		pointers := n.Probe.StringConds()
 		if n.Unreadable > 0 && n.Delivered+n.Lost+n.Unread+n.Matched == 0 && len(pointers) > 0 {
-			all = append(all, fmt.Sprintf("no string that %s points to could be read in kernel memory: if it points to user memory, write %s:ustring",
-				pointers[0], pointers[0]))
+			say("no string that %s points to could be read in kernel memory: if it points to user memory, write %s:ustring", pointers[0], pointers[0])
 		}
 	}
 	if a.Unfollowed > 0 {
-		all = append(all, fmt.Sprintf("did not follow %d processes, nor their descendants: more than %d were in the tree at once, or the kernel skipped them",
-			a.Unfollowed, compiler.TreeRoom))
+		say("did not follow %d processes, nor their descendants: more than %d were in the tree at once, or the kernel skipped them", a.Unfollowed, compiler.TreeRoom)
 	}
 	for _, m := range runtime.MissedOnce(a.Missed) {
+		of := missedOf(m.Probes)
 		if m.Uncounted && verbose {
-			all = append(all, fmt.Sprintf("this kernel does not count all calls of %s that it skips for %s", missedOf(m.Probes), m.Kind))
+			say("this kernel does not count all calls of %s that it skips for %s", of, m.Kind)
 		}
-		if m.N > 0 && m.Kind == compiler.Breakpoint {
-			all = append(all, fmt.Sprintf("missed %d writes to %s: a BPF program or bpf(2) has written, and the kernel runs no program meanwhile", m.N, missedOf(m.Probes)))
-			continue
-		}
-		if m.N > 0 {
-			all = append(all, fmt.Sprintf("missed %d calls of %s: the kernel skipped them%s", m.N, missedOf(m.Probes), skipReason(m)))
+		switch {
+		case m.N == 0:
+		case m.Kind == compiler.Breakpoint:
+			say("missed %d writes to %s: a BPF program or bpf(2) has written, and the kernel runs no program meanwhile", m.N, of)
+		default:
+			say("missed %d calls of %s: the kernel skipped them%s", m.N, of, skipReason(m))
 		}
 	}
 	return all
+}
+
+// lossesOfEvent returns a sentence for each kind of loss of one kind of event.
+func lossesOfEvent(n runtime.Counts) []string {
+	switch name := FunctionName(n.Probe.Func); {
+	case n.Probe.Follow != nil:
+		return lossesOfFollowed(SideName(n.EventType), n.Counters)
+	case n.Kind == compiler.BeginEvent:
+		return openOf(name, n.Counters)
+	case n.Probe.Func.Iterator:
+		return lossesOfRows(name, n.Counters)
+	case n.Kind == compiler.WriteEvent:
+		return lossesOfWrites(name, n.Counters)
+	}
+	return lossesOf(SideName(n.EventType), n.Counters)
 }
 
 // SideName returns the name of a function, with the side of its calls if an event
