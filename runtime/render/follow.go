@@ -294,6 +294,14 @@ func (p *followText) End(Summary) {
 	}
 }
 
+// sameFunction returns how many calls at the beginning of a path are of one function.
+func sameFunction(path []step) int {
+	if n := slices.IndexFunc(path, func(s step) bool { return s.function != path[0].function }); n >= 0 {
+		return n
+	}
+	return len(path)
+}
+
 // pathText returns the sentence on an object's path, without its name.
 func pathText(o *followed, width int) string {
 	line := appendHex(nil, o.addr)
@@ -313,11 +321,20 @@ func pathText(o *followed, width int) string {
 	}
 	line = append(line, '\n')
 	steps := []byte("  ")
-	for i, s := range o.path {
-		if i > 0 {
+	for rest := o.path; len(rest) > 0; {
+		if len(rest) < len(o.path) {
 			steps = append(steps, ", "...)
 		}
-		steps = append(append(append(steps, s.function...), " +"...), s.at.String()...)
+		n := sameFunction(rest)
+		if n == 2 {
+			n = 1 // two are as short as what would stand for them
+		}
+		steps = append(append(append(steps, rest[0].function...), " +"...), rest[0].at.String()...)
+		if n > 1 {
+			steps = append(append(steps, " to +"...), rest[n-1].at.String()...)
+			steps = append(strconv.AppendInt(append(steps, " ("...), int64(n), 10), " times)"...)
+		}
+		rest = rest[n:]
 	}
 	if more := o.calls - len(o.path); more > 0 {
 		steps = append(strconv.AppendInt(append(steps, ", and "...), int64(more), 10), " more"...)

@@ -71,6 +71,25 @@ b 0xff02: 2 calls in 200ns, not ended
 `, text.String())
 }
 
+// TestFollowRepeats verifies that a path has many calls of one function as one step.
+func TestFollowRepeats(t *testing.T) {
+	unit, event := followEvents()
+	p, err := New(unit, Options{})
+	require.NoError(t, err)
+	require.NoError(t, p.Event(event(0, 1, 1000, 5)))
+	for i := range time.Duration(300) {
+		require.NoError(t, p.Event(event(1, 1, 1100+i, 5)))
+	}
+	require.NoError(t, p.Event(event(2, 1, 2000, 5)))
+	p.End(Summary{})
+	var text strings.Builder
+	require.NoError(t, p.Flush(&text))
+	_, path, _ := strings.Cut(text.String(), "\n\n")
+	require.Equal(t, `a 0xff01: 302 calls in 1µs, ended by kfree_skbmem
+  ip_send_skb +0s, ip_rcv +100ns to +354ns (255 times), and 46 more
+`, path)
+}
+
 // TestFollowNames verifies that values of one name have different ones in JSON, as the
 // items of a trace do.
 func TestFollowNames(t *testing.T) {
