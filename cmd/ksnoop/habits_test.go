@@ -153,7 +153,7 @@ func TestHabits(t *testing.T) {
 		{"vfs_read(file == nullptr)", "did you mean 'NULL'?"},
 		{"vfs_read(return == EINTR)", "did you mean '-EINTR'?"},
 		{"vfs_read(count == 5ull)", "leave out the suffix 'ull'"},
-		{"vfs_read(count / 2)", "the operators are + - * & | << >>"},
+		{"vfs_read(count / 2)", "the operators are + - * & | << >>, and x >> 10 is x / 1024"},
 		{"vfs_read(-count)", "a value has no sign; write 0 - count"},
 		{"vfs_read(not count)", "a condition comes after 'if', and '!' negates it: vfs_read(count) if !count"},
 		{"vfs_read(count > 64KB)", "did you mean '64K'?"},

@@ -121,6 +121,9 @@ func (p *parser) badFormat() error {
 		if word := formatHabits.Meaning(t.text); word != "" {
 			return err.WithMeant("%s", word)
 		}
+		if slices.Contains(Aggregates, t.text) {
+			return err.WithHint("it is an aggregate: write %s(VALUE)", t.text)
+		}
 		if near, ok := Nearest(t.text, slices.Values(Formats)); ok {
 			return err.WithMeant("%s", near)
 		}

@@ -88,6 +88,8 @@ func (p *parser) badAfterFunc() error {
 		return p.unexpected("'('").WithHint("an offset and %%return are parts of kprobe_events lines: 'p vfs_read+4'")
 	case t.word("on"):
 		return p.expected("'('").WithHint(keyLast)
+	case t.word("by"):
+		return p.expected("'('").WithHint(keyFirst)
 	case t.is("$"):
 		return p.expected("'('").WithHint(cure)
 	case t.operator(), t.is("->"), t.is("."), t.kind == name, t.kind == number:
@@ -118,6 +120,8 @@ func (p *parser) badAfterList() error {
 		return err.WithHint(noPrograms)
 	case t.word("on"):
 		return err.WithHint(keyLast)
+	case t.word("by"):
+		return err.WithHint(keyFirst)
 	default:
 		return err.WithHint("only 'if' and a condition may follow the list of values")
 	}

@@ -267,4 +267,4 @@ func (p *parser) noArithmetic(want string) error {
 }
 
 // theOperators is the hint for other operators.
-const theOperators = "the operators are + - * & | << >>"
+const theOperators = "the operators are + - * & | << >>, and x >> 10 is x / 1024"

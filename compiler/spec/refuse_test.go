@@ -272,6 +272,21 @@ expected '(', not 'g'
   f g
     ^
   values belong in parentheses, vfs_read(count > 5), or after 'if': vfs_read if count > 5`},
+	{"f by $comm", `
+expected '(', not 'by'
+  f by $comm
+    ^^
+  what calls are counted by comes before the aggregate: vfs_read($comm, count())`},
+	{"f(count()) by $comm", `
+'by' after the closing ')'
+  f(count()) by $comm
+             ^^
+  what calls are counted by comes before the aggregate: vfs_read($comm, count())`},
+	{"f(a:hist)", `
+'hist' is not a format
+  f(a:hist)
+      ^^^^
+  it is an aggregate: write hist(VALUE)`},
 	{"f+g", `
 expected '(', not '+'
   f+g
@@ -823,7 +838,7 @@ expected a string after '~', not 'b'
 expected ',' or ')', not '%'
   f(a % 2)
       ^
-  the operators are + - * & | << >>`},
+  the operators are + - * & | << >>, and x >> 10 is x / 1024`},
 	{"f(a ? b)", `
 '?' is not part of the spec language
   f(a ? b)
@@ -1103,7 +1118,7 @@ a value is missing after '*'
 expected ',' or ')', not '/'
   f(a / 2 > 5)
       ^
-  the operators are + - * & | << >>`},
+  the operators are + - * & | << >>, and x >> 10 is x / 1024`},
 	{"f(())", `
 a value is missing after '('
   f(())
@@ -2009,12 +2024,12 @@ expected '&&', '||' or the end of the spec, not '('
 expected '&&', '||' or the end of the spec, not '%'
   f if a % 2 == 0
          ^
-  the operators are + - * & | << >>`},
+  the operators are + - * & | << >>, and x >> 10 is x / 1024`},
 	{"f if a ^ b", `
 expected '&&', '||' or the end of the spec, not '^'
   f if a ^ b
          ^
-  the operators are + - * & | << >>`},
+  the operators are + - * & | << >>, and x >> 10 is x / 1024`},
 	{"f if a ? b", `
 '?' is not part of the spec language
   f if a ? b
