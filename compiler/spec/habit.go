@@ -24,9 +24,18 @@ func (h Habits) Meaning(word string) string {
 	return ""
 }
 
-// probeTypes has the words before the colon in other tracers, with the attach kind
-// that is meant and, for the return of a function, the list after its name.
-var probeTypes = map[string]struct{ attach, list string }{
+// probeType is a word of other tracers for an attach kind: the kind that is meant and,
+// for the return of a function, the list after its name.
+type probeType struct{ attach, list string }
+
+// cure returns what to write for a function that is named after p.
+func (p probeType) cure(function string) string {
+	return "write " + function + p.list + "; --attach " + p.attach + " forces that kind"
+}
+
+// probeTypes has the words before the colon in other tracers, and before the slash in
+// libbpf's names of sections.
+var probeTypes = map[string]probeType{
 	"kprobe": {"kprobe", ""}, "k": {"kprobe", ""}, "kretprobe": {"kprobe", "(return)"}, "kr": {"kprobe", "(return)"},
 	"fentry": {"fentry", ""}, "kfunc": {"fentry", ""}, "fexit": {"fentry", "(return)"}, "kretfunc": {"fentry", "(return)"},
 	"fr": {"fentry", "(return)"},
@@ -64,7 +73,7 @@ func (p *parser) badProbeType(typ Ident) error {
 			WithHint("%s", TracepointHint(name))
 	}
 	return p.errorf(typ.At, "'%s' is not a module: a function is named by itself, and ksnoop chooses how to attach to it", typ.Name).
-		WithHint("write %s%s; --attach %s forces that kind", name, probe.list, probe.attach)
+		WithHint("%s", probe.cure(name))
 }
 
 // lastName returns the last of the names separated by colons that follow, or "" if

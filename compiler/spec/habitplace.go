@@ -111,8 +111,8 @@ func (p *parser) badCommand() error {
 	return p.expected("'('").WithHint("%s", hint)
 }
 
-// badSlash returns the error for a slash after a name: a filter of bpftrace, a file of
-// the kernel's source, or the format of a command of gdb.
+// badSlash returns the error for a slash after a name: a filter of bpftrace, a section of
+// libbpf, a file of the kernel's source, or the format of a command of gdb.
 func (p *parser) badSlash() error {
 	err := p.unexpected("'('")
 	if p.prev.at.End == p.tok.at.Start {
@@ -124,8 +124,17 @@ func (p *parser) badSlash() error {
 		case "ptype":
 			return err.WithHint("ksnoop info TYPE shows sizes and offsets")
 		}
-		if isSourceFile(p.wordAhead()) {
+		word := p.wordAhead()
+		if isSourceFile(word) {
 			return err.WithHint(sourceLines)
+		}
+		name := word[strings.LastIndexByte(word, '/')+1:]
+		switch probe, ok := probeTypes[p.prev.text]; {
+		case name == "":
+		case ok:
+			return err.WithHint("%s", probe.cure(name))
+		case p.prev.text == "tp", tracepointTypes[p.prev.text]:
+			return err.WithHint("%s", TracepointHint(name))
 		}
 	}
 	return err.WithHint(ifAfter)

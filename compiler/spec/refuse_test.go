@@ -287,6 +287,26 @@ expected '(', not 'by'
   f(a:hist)
       ^^^^
   it is an aggregate: write hist(VALUE)`},
+	{"fexit/vfs_read", `
+'/' is not part of the spec language
+  fexit/vfs_read
+       ^
+  write vfs_read(return); --attach fentry forces that kind`},
+	{"tp/sched/sched_switch", `
+'/' is not part of the spec language
+  tp/sched/sched_switch
+    ^
+  write tp:sched_switch`},
+	{"raw_tp/sched_switch(prev)", `
+'/' is not part of the spec language
+  raw_tp/sched_switch(prev)
+        ^
+  write tp:sched_switch`},
+	{"kprobe/", `
+'/' is not part of the spec language
+  kprobe/
+        ^
+  a condition comes after 'if': vfs_read if $pid == 1`},
 	{"f+g", `
 expected '(', not '+'
   f+g
