@@ -45,6 +45,7 @@ func TestHabits(t *testing.T) {
 		{"ustack(3)", "a stack is a value in the list of a function: vfs_read($ustack)"},
 		{"t:sched:sched_switch", "write tp:sched_switch"},
 		{"BEGIN", "there are no programs: name a function, as in vfs_read(count)"},
+		{"iter", "a name follows, with a colon between them: tp:sched_switch, iter:task"},
 		{"BEGIN { printf(\"x\"); }", "there are no programs: name a function, as in vfs_read(count)"},
 		{"END { print(@x); }", "there are no programs: --summary and aggregates show what was counted at the end: vfs_read(count())"},
 		{"vfs_read(count == 1e6)", "there are no exponents: write 1000000, or 0x1e6 if it is hexadecimal"},

@@ -148,6 +148,12 @@ func symbolsOf(e *spec.Global) []string {
 	return append([]string{e.Name.Name, perCPUOffsets}, perCPUBounds...)
 }
 
+// ofLinker reports whether a symbol marks a place and is no variable. A kernel without
+// CONFIG_KALLSYMS_ALL has these, too.
+func ofLinker(name string) bool {
+	return strings.HasPrefix(name, "__start_") || strings.HasPrefix(name, "__stop_") || name == "__init_begin"
+}
+
 // variableNames iterates over the names of the variables of the kernel, and reports
 // whether these are all. The table of 6.18 has those at the beginning of the kernel's data
 // as code, such as init_task.
@@ -166,7 +172,7 @@ func (b *binder) variableNames() (names iter.Seq[string], all bool) {
 	}
 	return func(yield func(string) bool) {
 		for s := range table.All() {
-			if (!s.Text() || inData(s)) && !yield(s.Name) {
+			if (!s.Text() || inData(s)) && !ofLinker(s.Name) && !yield(s.Name) {
 				return
 			}
 		}

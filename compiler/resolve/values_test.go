@@ -54,20 +54,26 @@ func TestRefuseValues(t *testing.T) {
 }
 
 // TestNearestVariable verifies the hint for a variable that the symbol table has as code,
-// as that of 6.18 has some.
+// as that of 6.18 has some, and for a table that has only what the linker marks.
 func TestNearestVariable(t *testing.T) {
-	target := compilertest.NewTarget(t, compilertest.WithProbes)
-	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+
-		"ffffffff82000000 T init_code\nffffffff82001000 D _sdata\nffffffff82001000 T init_task\nffffffff82002000 D _edata\n"), nil)
-	require.NoError(t, err)
-	target.Symbols = symbols
-	for text, hint := range map[string]string{"@init_tsk": "did you mean '@init_task'?", "@init_cod": ""} {
-		trace, err := spec.ParseValues(text)
+	const asCode = compilertest.Symbols +
+		"ffffffff82000000 T init_code\nffffffff82001000 D _sdata\nffffffff82001000 T init_task\nffffffff82002000 D _edata\n"
+	const ofLinker = "ffffffff81000000 T init_code\nffffffff82000000 D __start_rodata\nffffffff82800000 D __init_begin\n"
+	for _, tc := range []struct{ symbols, text, hint string }{
+		{asCode, "@init_tsk", "did you mean '@init_task'?"},
+		{asCode, "@init_cod", ""},
+		{ofLinker, "@start_rodata", "its symbol table has no variables at all: that takes CONFIG_KALLSYMS_ALL"},
+	} {
+		target := compilertest.NewTarget(t, compilertest.WithProbes)
+		symbols, err := kallsyms.Read(strings.NewReader(tc.symbols), nil)
+		require.NoError(t, err)
+		target.Symbols = symbols
+		trace, err := spec.ParseValues(tc.text)
 		require.NoError(t, err)
 		_, err = One(trace, target)
 		var refused *spec.Error
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, hint, refused.Hint)
+		require.Equal(t, tc.hint, refused.Hint)
 	}
 }
 

@@ -26,6 +26,8 @@ func FunctionHabit(word string) string {
 		return "there are no programs: --summary and aggregates show what was counted at the end: vfs_read(count())"
 	case "container_of":
 		return noContainerOf
+	case "tp", "iter":
+		return "a name follows, with a colon between them: tp:sched_switch, iter:task"
 	}
 	switch {
 	case isSourceFile(word):
