@@ -110,6 +110,7 @@ func testPairing(t *testing.T, k *kernel) {
 		}
 	}
 	t.Run("inside programs", func(t *testing.T) { testInsidePrograms(t, k) })
+	t.Run("inside bpf", func(t *testing.T) { testInsideBPF(t, k) })
 	if f := k.target().Features; f.KprobeMulti && !f.ReturnsUnlimited {
 		t.Run("rejected", func(t *testing.T) { testRejected(t, k) })
 	}

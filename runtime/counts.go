@@ -124,6 +124,11 @@ func (s *Session) Missed() ([]Missed, error) {
 			if err != nil {
 				return nil, err
 			}
+			if at.Kind == compiler.KprobeSession && !at.Places[0].Probe.Features.ReturnsUnlimited {
+				// Before 6.14 the kernel follows the return of a call that it skips at
+				// entry, skips that, too, and counts both.
+				n = (n + 1) / 2
+			}
 			m.N += n
 			if at.Kind == compiler.Breakpoint {
 				n, err := s.missedWrites(at)
