@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +82,52 @@ func (s sequential) Run(name string, run func(testscript.T)) {
 		logCPU(t)
 		run(sequential{t})
 	})
+}
+
+// Log logs what a script has printed, without the middle of outputs that are long: each
+// byte costs the guest and the emulated serial port as much as some thousand instructions.
+func (s sequential) Log(args ...any) { s.T.Log(shortOutputs(fmt.Sprint(args...), 16<<10)) }
+
+// outputStart matches the line of a script's log after which there is what a command has
+// printed, and outputEnd the line of the next command.
+var (
+	outputStart = regexp.MustCompile(`(?m)^\[std(?:out|err)\]\n`)
+	outputEnd   = regexp.MustCompile(`(?m)^(?:> |\[std(?:out|err)\]\n)`)
+)
+
+// shortOutputs returns the log of a script without the middle of outputs that have more
+// than the given number of bytes.
+func shortOutputs(log string, most int) string {
+	var short strings.Builder
+	for {
+		start := outputStart.FindStringIndex(log)
+		if start == nil {
+			break
+		}
+		short.WriteString(log[:start[1]])
+		log = log[start[1]:]
+		end := len(log)
+		if next := outputEnd.FindStringIndex(log); next != nil {
+			end = next[0]
+		}
+		output := log[:end]
+		log = log[end:]
+		if left := len(output) - most; left > 0 {
+			fmt.Fprintf(&short, "%s\n[bytes that are not logged: %d]\n", output[:most/2], left)
+			output = output[len(output)-most/2:]
+		}
+		short.WriteString(output)
+	}
+	short.WriteString(log)
+	return short.String()
+}
+
+// TestShortOutputs checks what is logged of a script.
+func TestShortOutputs(t *testing.T) {
+	brief := "# first (0.1s)\n> exec a\n[stdout]\n12345678\n[stderr]\n12345678\n> stdout x\n"
+	require.Equal(t, brief, shortOutputs(brief, 9))
+	long := "> exec a\n[stdout]\n1234-----5678\n[stderr]\n12345678\n> stdout x\n"
+	require.Equal(t, "> exec a\n[stdout]\n1234\n[bytes that are not logged: 6]\n678\n[stderr]\n1234\n[bytes that are not logged: 1]\n678\n> stdout x\n", shortOutputs(long, 8))
 }
 
 // logCPU logs at the end of a test of the guest how long the test has kept the processor
