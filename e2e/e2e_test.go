@@ -86,7 +86,7 @@ func (s sequential) Run(name string, run func(testscript.T)) {
 
 // Log logs what a script has printed, without the middle of outputs that are long: each
 // byte costs the guest and the emulated serial port as much as some thousand instructions.
-func (s sequential) Log(args ...any) { s.T.Log(shortOutputs(fmt.Sprint(args...), 16<<10)) }
+func (s sequential) Log(args ...any) { s.T.Log(shortOutputs(fmt.Sprint(args...), 64<<10)) }
 
 // outputStart matches the line of a script's log after which there is what a command has
 // printed, and outputEnd the line of the next command.
