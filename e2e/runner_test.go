@@ -18,6 +18,7 @@ import (
 // a virtual machine, word for word, with QEMU, busybox and ksnoop in the PATH.
 // It covers a test that passes, one that fails, and a kernel that dies.
 func TestVirtualMachineRunner(t *testing.T) {
+	onlyWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	qemu, err := vm.QEMU(t.Context(), vm.AMD64)

@@ -3,6 +3,8 @@ package codegen
 import (
 	"bytes"
 	"encoding/binary"
+	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,15 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 )
+
+// TestMain lets more garbage wait: the interpreter makes a stack and maps for each call, which
+// is nearly all that there is, and collecting it took half of the tests' time.
+func TestMain(m *testing.M) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	m.Run()
+}
 
 func mustResolve(t testing.TB, target *compiler.Target, text string) *compiler.Probe {
 	trace, err := spec.Parse(text)
