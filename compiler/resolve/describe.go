@@ -21,6 +21,9 @@ func describe(t btf.Type) string {
 func describeBare(t btf.Type) string {
 	switch t := t.(type) {
 	case *btf.Int:
+		if t.Name == typeUnknown {
+			return "of unknown type"
+		}
 		return t.Name
 	case *btf.Enum:
 		return strings.TrimSpace("enum " + t.Name)

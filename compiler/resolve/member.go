@@ -161,7 +161,11 @@ func (b *binder) index(e *spec.Index) (operand, error) {
 	}
 	elem, ok := pointee(o.Type)
 	if !ok {
-		return o, b.errorf(e.At, "'%s' is %s, neither an array nor a pointer, so '[%d]' has no meaning", e.X, describe(o.Type), e.N)
+		err := b.errorf(e.At, "'%s' is %s, neither an array nor a pointer, so '[%d]' has no meaning", e.X, describe(o.Type), e.N)
+		if o.untyped {
+			err = err.WithHint("a cast says what it is: ((u64[%d])%s)[%d]", e.N+1, e.X, e.N)
+		}
+		return o, err
 	}
 	size, err := btf.Sizeof(elem)
 	if err != nil || size == 0 {
@@ -213,7 +217,11 @@ func (b *binder) deref(e *spec.Deref) (operand, error) {
 	}
 	target, ok := pointee(o.Type)
 	if !ok {
-		return o, b.errorf(e.At, "'%s' is %s, not a pointer, so '*' has no meaning", e.X, describe(o.Type))
+		err := b.errorf(e.At, "'%s' is %s, not a pointer, so '*' has no meaning", e.X, describe(o.Type))
+		if o.untyped {
+			err = err.WithHint("a cast says what it is: *(u64 *)%s", e.X)
+		}
+		return o, err
 	}
 	if size, err := btf.Sizeof(target); err != nil || size == 0 {
 		return o, b.errorf(e.At, "'%s' points to something of unknown size", e.X).

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,6 +23,8 @@ func TestRefuseValues(t *testing.T) {
 		{"@jiffies + 1", "@jiffies", "BTF has no type of '@jiffies'", "a cast gives it one: (int)@jiffies, (u64[3])@jiffies, (struct NAME)@jiffies"},
 		{"@jiffies:x", "@jiffies", "BTF has no type of '@jiffies'", "a cast gives it one: (int)@jiffies, (u64[3])@jiffies, (struct NAME)@jiffies"},
 		{"@jiffies.x", "x", "'@jiffies' is not a struct or union, so '.x' has no meaning", "BTF has no type of it; a cast says what it is: ((struct NAME)@jiffies).x"},
+		{"*@jiffies", "*", "'@jiffies' is of unknown type, not a pointer, so '*' has no meaning", "a cast says what it is: *(u64 *)@jiffies"},
+		{"(int)@jiffies[3]", "[3]", "'@jiffies' is of unknown type, neither an array nor a pointer, so '[3]' has no meaning", "a cast says what it is: ((u64[4])@jiffies)[3]"},
 		{"@jiffie", "@jiffie", "there is no variable 'jiffie' in this kernel", "did you mean '@jiffies'?"},
 		{"jiffies", "jiffies", "'jiffies' is not a value: there is no call that it could be an argument of", "did you mean the variable '@jiffies'?"},
 		{"buf->len", "buf", "'buf' is not a value: there is no call that it could be an argument of",
@@ -44,8 +47,9 @@ func TestRefuseValues(t *testing.T) {
 		require.Equal(t, tc.want, refused.Msg)
 		require.Equal(t, tc.at, tc.text[refused.At.Start:refused.At.End], tc.text)
 		require.Equal(t, tc.hint, refused.Hint, tc.text)
-		if _, memory, ok := strings.Cut(tc.hint, "memory is at a pointer: "); ok {
-			trace, err := spec.ParseValues(memory)
+		cure := regexp.MustCompile(`^(?:memory is at a pointer|a cast says what it is|say what it is with a cast): (.*)$`).FindStringSubmatch(tc.hint)
+		if cure != nil {
+			trace, err := spec.ParseValues(cure[1])
 			require.NoError(t, err)
 			_, err = One(trace, target)
 			require.NoError(t, err)
