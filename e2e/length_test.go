@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	// full is off in make test, which takes ten minutes, and on in make test-kernels.
+	// full is off in make test, which should not take much more than ten minutes, and on in make test-kernels.
 	full = flag.Bool("full", false, "every test on every kernel (of arm64 on three) with loops of full length (but on arm64), packages, the table of costs, and other tracers")
 	seed = flag.Uint64("seed", 1, "of the machines: with another one, threads and interrupts come in another order")
 )
