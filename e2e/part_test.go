@@ -110,10 +110,7 @@ func testPartRefused(t *testing.T, k *kernel) {
 	require.Len(t, reasons, 2)
 	require.ErrorContains(t, reasons[0], "vfs_read has no argument 'nosuch'")
 	require.Equal(t, reasons[0].Error(), reasons[1].Error())
-	require.Equal(t, slices.Collect(tables[0].All()), slices.Collect(tables[1].All()))
-	if found := tables[0].Lookup("vfs_read"); len(found) == 1 && found[0].Type == 't' { // the kernel was asked: others say T
-		require.Same(t, tables[0], tables[1])
-	}
+	require.Same(t, tables[0], tables[1])
 	all, err := opened.Target(kallsyms.Wanted{})
 	require.NoError(t, err)
 	require.Greater(t, all.Symbols.Len(), 10_000)

@@ -27,7 +27,7 @@ type Kernel struct {
 	needs   resolve.Needs
 	cache   *btf.Cache
 	symbols func() (*kallsyms.Table, error)
-	asked   *kallsyms.Table // the symbols of the functions in needs, if each exists exactly once
+	asked   *kallsyms.Table // the symbols of the next Target, if they are known before
 	finder  func() (kallsyms.Finder, error)
 	text    func() (uint64, error) // address of the kernel's text
 	modules map[string]uint64      // loaded instances of the modules whose symbols were read, see moduleID
@@ -98,8 +98,10 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		Features: features,
 		Arch:     arch,
 	}
-	if !target.Partial { // a part has other names and ids
+	if len(k.needs.Globs) == 0 { // they mean what the part has
 		target.TypeNames = TypeNames
+	}
+	if !target.Partial { // a part has other ids
 		target.FuncsTaking = finding((*rawbtf.Types).Taking)
 		target.FuncsNamed = finding(functionsNamed)
 		target.EnumsWith = finding((*rawbtf.Types).WithEnumerator)
@@ -184,11 +186,11 @@ func readSymbolFile(want kallsyms.Wanted) (*kallsyms.Table, error) {
 }
 
 // OpenFor opens the running kernel for traces, describes it and calls fit, which
-// binds the traces and reports whether they fit. If the traces need few types, it
-// reads only a part of the types, which includes those with the given names. If they
-// need more, or do not fit that part, it reads all types and calls fit again, which
-// may then find why a trace does not fit. Its errors are those of [OpenKernel] and
-// [Kernel.TargetFor].
+// binds the traces and reports whether they fit, or why not is settled
+// ([resolve.Settled]). If the traces need few types, it reads only a part of the types,
+// which includes those with the given names. If they need more, or do not fit that part,
+// it reads all types and calls fit again, which may then find why a trace does not fit.
+// Its errors are those of [OpenKernel] and [Kernel.TargetFor].
 func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bool) (*Kernel, error) {
 	var part *Kernel
 	if needs, ok := resolve.FewNeeds(traces); ok {
@@ -205,7 +207,7 @@ func OpenFor(traces []*spec.Trace, types []string, fit func(*compiler.Target) bo
 		return nil, err
 	}
 	if part != nil {
-		k.asked = part.asked // the functions are there: what does not fit is about their types
+		k.asked = part.targeted // reading them takes as long as reading all types
 	}
 	target, err := k.TargetFor(traces)
 	k.asked = nil // other traces may need others

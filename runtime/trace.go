@@ -83,7 +83,7 @@ func Trace(ctx context.Context, specs []string, o Options, show func(*Event) err
 	var misfit error
 	k, err := OpenFor(traces, nil, func(target *compiler.Target) bool {
 		plan, misfit = resolve.All(traces, target, o.Wishes)
-		return misfit == nil
+		return resolve.Settled(misfit, target)
 	})
 	if err := cmp.Or(err, misfit); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func addGlob(plan *compiler.Plan, t *spec.Trace, target *compiler.Target, w Wish
 // mayFitAll reports whether a function that was refused with a part of the types may fit
 // all of them. A part has functions and their arguments whole, but not all other types.
 func mayFitAll(t *spec.Trace, target *compiler.Target, refused *spec.Error) bool {
-	if refused.Kind == spec.NoArgument || refused.Kind == spec.NamesInHint {
+	if Settled(refused, target) {
 		return false
 	}
 	_, err := FindFunction(t, target)

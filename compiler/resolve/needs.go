@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -45,6 +46,30 @@ func FewNeeds(traces []*spec.Trace) (n Needs, ok bool) {
 	}
 	n.sort()
 	return n, true
+}
+
+// Settled reports whether an error, with which specs do not fit a target, is the same if they
+// are bound to the whole kernel of which the target has only the needs: if it is about a name,
+// of which a part has all that is said.
+func Settled(err error, target *compiler.Target) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		settled := true
+		for _, e := range joined.Unwrap() {
+			settled = settled && Settled(e, target)
+		}
+		return settled
+	}
+	var refused *spec.Error
+	if !errors.As(err, &refused) {
+		return err == nil
+	}
+	switch refused.Kind {
+	case spec.NoFunction, spec.NoTracepoint:
+		return target.TypeNames != nil
+	case spec.NoMember, spec.NoArgument, spec.NamesInHint:
+		return true
+	}
+	return false
 }
 
 // sort sorts all names, and removes those that are listed twice: a function would count
@@ -93,6 +118,19 @@ func namesOfTracepoint(name string) []string {
 	return types
 }
 
+// otherWords lists the names in BTF that decide what is said of a name that is neither a
+// function nor a tracepoint, see [otherWord].
+func otherWords(name string) (types []string) {
+	types = []string{tracepointType + name}
+	for _, arch := range compiler.Arches {
+		types = append(types, syscallFunction(arch, name))
+	}
+	if strings.HasPrefix(name, "sys_e") {
+		types = append(append(types, namesOfTracepoint("sys_enter")...), namesOfTracepoint("sys_exit")...)
+	}
+	return types
+}
+
 func (n *Needs) add(t *spec.Trace) bool {
 	name := t.Func.Name
 	switch {
@@ -104,11 +142,11 @@ func (n *Needs) add(t *spec.Trace) bool {
 	case spec.IsGlob(name):
 		n.Globs = append(n.Globs, t)
 	case t.Tracepoint:
-		n.Types = append(n.Types, namesOfTracepoint(name)...)
+		n.Types = append(append(n.Types, namesOfTracepoint(name)...), otherWords(name)...)
 	case t.Iterator:
 		n.Types = append(n.Types, iteratorType+name)
 	default:
-		n.Types = append(n.Types, namesOfFunction(name)...)
+		n.Types = append(append(n.Types, namesOfFunction(name)...), otherWords(name)...)
 		n.Functions = append(n.Functions, name)
 		n.Variants = append(n.Variants, name+implSuffix)
 	}

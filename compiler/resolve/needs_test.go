@@ -17,11 +17,16 @@ import (
 func TestFewNeeds(t *testing.T) {
 	stacks := []string{"thread_union", "task_struct"}
 	for text, want := range map[string]*Needs{
-		"vfs_read": {Types: []string{"vfs_read", "vfs_read_impl"}, Functions: []string{"vfs_read"}, Variants: []string{"vfs_read_impl"}},
+		"vfs_read": {Types: functionTypes("vfs_read"), Functions: []string{"vfs_read"}, Variants: []string{"vfs_read_impl"}},
 		"f(a->b.c[1] > 3, (struct d *)e, *a, return == -EPERM) if a->g != NULL && !$pid": {
-			Types: []string{"f", "f_impl", "d"}, Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+			Types: functionTypes("f", "d"), Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
-		"tp:switch(prev)":      {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch"}},
+		"tp:switch(prev)":      {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch", "__x64_sys_switch", "__arm64_sys_switch"}},
+		"sys_exit_read": {
+			Types: functionTypes("sys_exit_read", "btf_trace_sys_enter", "__traceiter_sys_enter", "__bpf_trace_sys_enter", "trace_event_raw_event_sys_enter", "perf_trace_sys_enter",
+				"btf_trace_sys_exit", "__traceiter_sys_exit", "__bpf_trace_sys_exit", "trace_event_raw_event_sys_exit", "perf_trace_sys_exit"),
+			Functions: []string{"sys_exit_read"}, Variants: []string{"sys_exit_read_impl"},
+		},
 		"iter:task(task->pid)": {Types: []string{"bpf_iter_task"}, Members: []string{"pid"}},
 		"vfs_*(a->b) if c.d":   {Members: []string{"b", "d"}},
 		"dummy:vfs_*":          nil, // any function of the module
@@ -29,14 +34,14 @@ func TestFewNeeds(t *testing.T) {
 		"f.isra.0":             nil, // any suffix
 		"dummy:f":              nil,
 		"f(a == SOME_ENUMERATOR, (b + OTHER) & FLAG, (enum WITHOUT_A_NAME)c) if a == 1 || b == PERHAPS": {
-			Types: []string{"f", "f_impl", "WITHOUT_A_NAME"}, Enumerators: []string{"FLAG", "OTHER", "PERHAPS", "SOME_ENUMERATOR", "WITHOUT_A_NAME", "b"},
+			Types: functionTypes("f", "WITHOUT_A_NAME"), Enumerators: []string{"FLAG", "OTHER", "PERHAPS", "SOME_ENUMERATOR", "WITHOUT_A_NAME", "b"},
 			Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
 		"p:x f a=$arg1 b=c->d e=+8(%di):string if a == 3 && common_pid > 1": {
-			Types: []string{"f", "f_impl", "kretprobe_find_ret_addr", "rethook_find_ret_addr"}, Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+			Types: functionTypes("f", "kretprobe_find_ret_addr", "rethook_find_ret_addr"), Members: []string{"d"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
 		"f(@jiffies, ((struct rq)@runqueues).cpu)": {
-			Types: []string{"f", "f_impl", "jiffies", "rq", "runqueues"}, Members: []string{"cpu"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+			Types: functionTypes("f", "jiffies", "rq", "runqueues"), Members: []string{"cpu"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 			Variables: []string{"__per_cpu_end", "__per_cpu_offset", "__per_cpu_start", "jiffies", "runqueues"},
 		},
 		"p f+3":                                 nil, // the end of the function
@@ -84,7 +89,8 @@ func TestExpand(t *testing.T) {
 	require.True(t, needs.Expand(names))
 	require.Equal(t, []string{FuncKind + " vfs_", TypedefKind + " btf_trace_"}, asked)
 	require.Equal(t, []string{
-		"__bpf_trace_sched_switch", "__traceiter_sched_switch", "btf_trace_sched_switch", "ksys_read", "ksys_read_impl",
+		"__arm64_sys_ksys_read", "__bpf_trace_sched_switch", "__traceiter_sched_switch", "__x64_sys_ksys_read", "btf_trace_ksys_read", "btf_trace_sched_switch",
+		"ksys_read", "ksys_read_impl",
 		"perf_trace_sched_switch", "task_struct", "thread_union", "trace_event_raw_event_sched_switch",
 		"vfs_read", "vfs_read_impl", "vfs_write", "vfs_write_impl", "vfs_write_impl_impl",
 	}, needs.Types)
@@ -92,6 +98,11 @@ func TestExpand(t *testing.T) {
 
 	kernel[FuncKind] = slices.Repeat([]string{"vfs_read"}, fewMatches+1)
 	require.False(t, needs.Expand(names))
+}
+
+// functionTypes returns the names in BTF that are looked up for a function, and others.
+func functionTypes(name string, others ...string) []string {
+	return append(others, name, name+"_impl", "btf_trace_"+name, "__x64_sys_"+strings.TrimPrefix(name, "sys_"), "__arm64_sys_"+strings.TrimPrefix(name, "sys_"))
 }
 
 // TestPartialGlob verifies that functions are left out for what a part of the types
@@ -107,13 +118,17 @@ func TestPartialGlob(t *testing.T) {
 	same, err := All(compilertest.ParseAll(t, "*(count)"), target, Wishes{})
 	require.NoError(t, err)
 	require.Equal(t, plan.LeftOut, same.LeftOut)
-	target.Partial = true
-	traces := compilertest.ParseAll(t, "*(buf->nothing)")
-	_, err = All(traces, target, Wishes{})
-	require.ErrorContains(t, err, "has no member 'nothing'")
-	target.Partial = false
-	_, err = All(traces, target, Wishes{})
-	require.ErrorContains(t, err, "can be traced")
+	for text, reason := range map[string]string{
+		"*(buf->nothing)": "can be traced", "*((struct nothing *)buf)": "there is no type 'struct nothing'",
+	} {
+		target.Partial = true
+		traces := compilertest.ParseAll(t, text)
+		_, err = All(traces, target, Wishes{})
+		require.ErrorContains(t, err, reason)
+		target.Partial = false
+		_, err = All(traces, target, Wishes{})
+		require.ErrorContains(t, err, "can be traced")
+	}
 }
 
 // TestManyNeeds verifies that too many specs need all of BTF.
@@ -130,7 +145,7 @@ func TestFewNeedsOnce(t *testing.T) {
 	got, ok := FewNeeds(compilertest.ParseAll(t, "f(a->b)", "f(a->b, return)", "f"))
 	require.True(t, ok)
 	require.Equal(t, Needs{
-		Types: []string{"f", "f_impl", "task_struct", "thread_union"}, Members: []string{"b"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
+		Types: slices.Sorted(slices.Values(functionTypes("f", "task_struct", "thread_union"))), Members: []string{"b"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 	}, got)
 }
 

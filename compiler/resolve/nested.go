@@ -49,7 +49,7 @@ const mostNested = 10000
 // sk_state is __sk_common.skc_state.
 func (b *binder) noMember(e *spec.Member, t btf.Type) error {
 	name := e.Name.Name
-	err := b.errorf(e.Name.At, "%s has no member '%s'", structureName(t), name)
+	err := b.errorf(e.Name.At, "%s has no member '%s'", structureName(t), name).WithKind(spec.NoMember)
 	near, ok := spec.Nearest(name, memberNames(t))
 	if path := nestedLike(t, name, near); path != "" {
 		return err.WithMeant("%s", &spec.Member{X: e.X, Dot: e.Dot, Name: spec.Ident{Name: path}})

@@ -132,11 +132,16 @@ func otherWord(err *spec.Error, t *compiler.Target, trace *spec.Trace) bool {
 	if err.Hint != "" {
 		return true
 	}
-	call := t.Arch.SyscallPrefix + "sys_" + strings.TrimPrefix(name, "sys_")
+	call := syscallFunction(t.Arch, name)
 	if len(funcsByName(t.Kernel, call)) > 0 {
 		_ = err.WithMeant("%s", call)
 	}
 	return err.Meant != ""
+}
+
+// syscallFunction returns the name of the function that is a system call with this name.
+func syscallFunction(arch *compiler.Arch, name string) string {
+	return arch.SyscallPrefix + "sys_" + strings.TrimPrefix(name, "sys_")
 }
 
 // syscallHint returns a hint for the name of a system call's tracepoint in
@@ -211,7 +216,7 @@ func unknownFunction(t *compiler.Target, trace *spec.Trace, symbols []kallsyms.S
 			return fail("this kernel has %s only as %s, with arguments that may differ from its type", name, copies[0].Name)
 		}
 	}
-	err := fail("there is no function %s in this kernel", name)
+	err := fail("there is no function %s in this kernel", name).WithKind(spec.NoFunction)
 	if otherWord(err, t, trace) {
 		return err
 	}

@@ -30,10 +30,12 @@ type ErrorKind uint8
 // The kinds of errors.
 const (
 	OtherError      ErrorKind = iota
+	NoFunction                // the kernel has no function of that name
 	NoTracepoint              // the kernel has no tracepoint of that name
 	NoIterator                // the kernel has no iterator of that name
 	HiddenAddresses           // the user may not see the addresses of symbols
 	NoSymbols                 // there is no symbol table to find an address in
+	NoMember                  // the structure has no member of that name
 	NoArgument                // the function has no argument of that name
 	NamesInHint               // nor one with a similar name: the hint has the names of all
 )

@@ -87,7 +87,7 @@ func (s *Specs) Bind(traces []*spec.Trace, c Choice, p *Programs, stderr io.Writ
 	b.Kernel, err = c.Open(wanted, func(target *compiler.Target) bool {
 		b.Target = target
 		b.Plan, misfit = s.resolve(traces, target, p)
-		return misfit == nil
+		return resolve.Settled(misfit, target)
 	})
 	if err := cmp.Or(err, misfit); err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (r *reader) compile(o *Options) (*runtime.Kernel, error) {
 	var misfit error
 	k, err := runtime.OpenFor(traces, nil, func(target *compiler.Target) bool {
 		plan, misfit = resolve.All(traces, target, resolve.Wishes{})
-		return misfit == nil
+		return resolve.Settled(misfit, target)
 	})
 	if err := cmp.Or(err, misfit); err != nil {
 		return nil, err
