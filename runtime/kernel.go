@@ -98,10 +98,11 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		Features: features,
 		Arch:     arch,
 	}
-	if len(k.needs.Globs) == 0 { // they mean what the part has
-		target.TypeNames = TypeNames
+	if target.Partial && len(k.needs.Globs) == 0 { // globs mean what the part has
+		target.TypeNames = placeNames
 	}
-	if !target.Partial { // a part has other ids
+	if !target.Partial { // a part has other names and ids
+		target.TypeNames = TypeNames
 		target.FuncsTaking = finding((*rawbtf.Types).Taking)
 		target.FuncsNamed = finding(functionsNamed)
 		target.EnumsWith = finding((*rawbtf.Types).WithEnumerator)

@@ -129,6 +129,14 @@ func TypeNames(kind string) (iter.Seq[string], bool) {
 	}, true
 }
 
+// placeNames does so for functions and tracepoints alone.
+func placeNames(kind string) (iter.Seq[string], bool) {
+	if kind != resolve.FuncKind && kind != resolve.TypedefKind {
+		return nil, false
+	}
+	return TypeNames(kind)
+}
+
 // named lists the names of a kind that have a prefix.
 func named(types *rawbtf.Types, kind, prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {

@@ -114,7 +114,7 @@ func unknownTracepoint(trace *spec.Trace, target *compiler.Target, types *btf.Sp
 		return err
 	}
 	names := func(yield func(string) bool) {
-		for t := range untilError(typeNames(target, types, "")) {
+		for t := range untilError(typeNames(target, types, TypedefKind)) {
 			if n, ok := strings.CutPrefix(t, tracepointType); ok && !yield(n) {
 				return
 			}
