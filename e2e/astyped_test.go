@@ -43,7 +43,7 @@ const asTypedCalls = 5
 // calls that the kernel does not miss.
 func testAsTyped(t *testing.T, k *kernel) {
 	f := k.target().Features
-	for _, attach := range k.kinds(t) {
+	for _, attach := range k.twoKinds(t) {
 		for _, s := range asTyped {
 			if s.chain && (attach == compiler.Fentry && f.Preemptible || attach == compiler.KprobeMulti && !f.ReturnsUnlimited) {
 				continue // refused, see testChain

@@ -42,7 +42,7 @@ func testAttaching(t *testing.T, k *kernel) {
 func testAttachingTimes(t *testing.T, k *kernel, functions []string) {
 	t.Logf("%-14s %9s %10s %10s %10s", "", "functions", "load", "attach", "detach")
 	for _, kind := range []compiler.Kind{compiler.Fentry, compiler.Fexit, compiler.Kprobe, compiler.Kretprobe, compiler.KprobeMulti, compiler.KretprobeMulti, compiler.KprobeSession} {
-		for _, n := range []int{1, rounds(5, 25), 500} {
+		for _, n := range []int{1, rounds(5, 25), rounds(100, 500)} {
 			if !supports(k.target().Features, kind) || n > *attachMany && !kind.Multi() {
 				continue
 			}

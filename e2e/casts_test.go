@@ -39,9 +39,9 @@ func (s castSpec) wishes(attach compiler.Kind) resolve.Wishes {
 func testCasts(t *testing.T, k *kernel) {
 	target := k.target()
 	target.Features.Preemptible = false // otherwise fentry would not be chosen for all
-	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(40, 2000)))
+	specs := k.castSpecs(t, target, cmp.Or(*casts, rounds(20, 2000)))
 	t.Logf("%d specs, with aggregates, spans, paths, computed values and user stacks: %v", len(specs), countCasts(specs))
-	for _, attach := range append(k.kinds(t), "") {
+	for _, attach := range append(k.twoKinds(t), "") {
 		name := string(attach)
 		if attach == "" {
 			name = "any"

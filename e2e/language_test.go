@@ -89,7 +89,7 @@ var failing = []string{
 func testLanguage(t *testing.T, k *kernel) {
 	path := filepath.Join(t.TempDir(), "language.data")
 	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o644))
-	for turn, attach := range k.kinds(t) {
+	for turn, attach := range k.twoKinds(t) {
 		t.Run(string(attach), func(t *testing.T) { testConditions(t, k, attach, path, turn) })
 	}
 	t.Run("duplicates", func(t *testing.T) { testDuplicates(t, k) })

@@ -29,7 +29,7 @@ const boundFile = "a file bound to a file"
 // testPaths compares paths of files with those that the kernel shows in /proc.
 func testPaths(t *testing.T, k *kernel) {
 	files := pathFiles(t)
-	for _, attach := range k.kinds(t) {
+	for _, attach := range k.twoKinds(t) {
 		for _, spec := range []string{
 			"vfs_read(file:path, file->f_path:path) if count == 7001",
 			"vfs_read(file->f_path.dentry:path, file:path, return) if count == 7001",

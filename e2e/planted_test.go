@@ -13,9 +13,10 @@ import (
 	"github.com/ksnoop/ksnoop/e2e/vm"
 )
 
-// TestPlantedFailure runs a script that is wrong, as make test runs the others: the
+// TestPlantedFailure runs a script that is wrong, as the others run: the
 // last 40 lines say which test has failed, where, why, and how to repeat it.
 func TestPlantedFailure(t *testing.T) {
+	onlyWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	kernel := kernelOf(t, oneKernel)

@@ -15,10 +15,10 @@ import (
 )
 
 // TestRepeatable boots a small machine twice: everything that it prints is the same,
-// times included, even if it is read slowly, and with -full different from what another
-// seed gives. So a test that has passed passes again, and a failure is repeated by its
-// seed. Without -full the kernel is one that boots soon.
+// times included, even if it is read slowly, and different from what another seed gives. So
+// a test that has passed passes again, and a failure is repeated by its seed.
 func TestRepeatable(t *testing.T) {
+	onlyWithFull(t)
 	t.Parallel()
 	requireMachine(t, vm.AMD64)
 	testRepeatable(t, vm.AMD64, 1)
@@ -52,19 +52,13 @@ func testRepeatable(t *testing.T, arch vm.Arch, cpus int) {
 	}
 	require.NoError(t, vm.Repeats())
 	files := append(guestFiles(t, arch), vm.File{Path: guestScripts[1:] + "/repeat.txtar", Source: "testdata/repeat/repeat.txtar"})
-	line := oneKernel
-	if arch == vm.AMD64 && cpus == 1 && !*full {
-		line = "6.1"
-	}
-	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, line), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: cpus}
+	m := vm.Machine{QEMU: qemu, Kernel: kernelFor(t, arch, oneKernel), Files: files, Args: guestArgs("-test.run=^TestGuest$/^repeat$"), Seed: *seed, CPUs: cpus}
 	first, second := bootOnce(t, m, 0), bootOnce(t, m, 200*time.Millisecond)
 	require.Contains(t, first, "--- PASS: TestGuest/repeat")
 	require.Greater(t, len(first), 64<<10) // more than a pipe holds
 	require.True(t, first == second, "at byte %d: %.200q and %.200q", differ(first, second), first[differ(first, second):], second[differ(first, second):])
-	if *full {
-		m.Seed = *seed + 1
-		require.NotEqual(t, first, bootOnce(t, m, 0))
-	}
+	m.Seed = *seed + 1
+	require.NotEqual(t, first, bootOnce(t, m, 0))
 }
 
 // differ returns the index of the first byte in which two texts differ.

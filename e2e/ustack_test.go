@@ -27,7 +27,7 @@ import (
 
 // testUstack checks that user stacks have the functions of the process.
 func testUstack(t *testing.T, k *kernel) {
-	for _, attach := range k.kinds(t) {
+	for _, attach := range k.twoKinds(t) {
 		for _, spec := range []string{"vfs_read($ustack, count == 7301)", "vfs_read(count, $ustack, return == 7301)", "vfs_read($ustack) if return == 7301"} {
 			if k.accepts(t, attach, spec) {
 				t.Run(fmt.Sprint("own/", attach, "/", spec), func(t *testing.T) { testOwnUstack(t, k, attach, spec) })

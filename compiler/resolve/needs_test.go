@@ -21,7 +21,7 @@ func TestFewNeeds(t *testing.T) {
 		"f(a->b.c[1] > 3, (struct d *)e, *a, return == -EPERM) if a->g != NULL && !$pid": {
 			Types: functionTypes("f", "d"), Members: []string{"c", "b", "g"}, Functions: []string{"f"}, Variants: []string{"f_impl"},
 		},
-		"tp:switch(prev)":      {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch", "__x64_sys_switch", "__arm64_sys_switch"}},
+		"tp:switch(prev)": {Types: []string{"btf_trace_switch", "__traceiter_switch", "__bpf_trace_switch", "trace_event_raw_event_switch", "perf_trace_switch", "__x64_sys_switch", "__arm64_sys_switch"}},
 		"sys_exit_read": {
 			Types: functionTypes("sys_exit_read", "btf_trace_sys_enter", "__traceiter_sys_enter", "__bpf_trace_sys_enter", "trace_event_raw_event_sys_enter", "perf_trace_sys_enter",
 				"btf_trace_sys_exit", "__traceiter_sys_exit", "__bpf_trace_sys_exit", "trace_event_raw_event_sys_exit", "perf_trace_sys_exit"),
