@@ -22,7 +22,7 @@ var chainSpecs = []string{"do_dentry_open(return)", "do_dentry_open(f->f_mode)",
 // to one level and has the right caller, and that threads that make the same
 // calls do not mix.
 func testChain(t *testing.T, k *kernel) {
-	for _, attach := range k.twoKinds(t) {
+	for _, attach := range k.kinds(t) {
 		f := k.target().Features
 		if attach == compiler.Fentry && f.Preemptible || attach == compiler.KprobeMulti && !f.ReturnsUnlimited {
 			continue // refused: the kernel skips entries without returns, or returns without entries

@@ -27,7 +27,7 @@ func shortTasks() int { return rounds(500, 3000) }
 // or missed.
 func testFlood(t *testing.T, k *kernel) {
 	t.Run("default", func(t *testing.T) { floodCallsOf(t, k, "", floodCalls()) })
-	for _, kind := range k.twoKinds(t) {
+	for _, kind := range k.kinds(t) {
 		t.Run(string(kind), func(t *testing.T) { floodCallsOf(t, k, kind, kindCalls()) })
 	}
 	t.Run("short tasks", func(t *testing.T) { traceShortTasks(t, k) })

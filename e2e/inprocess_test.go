@@ -118,7 +118,7 @@ func (k *kernel) kinds(t *testing.T) []compiler.Kind {
 
 // twoKinds lists the attach kinds that a test of values goes through: with -full all. Without,
 // it has fentry, and of the two kinds of kprobes, which call the same programs, one: the tests
-// take turns.
+// take turns. Those that make test-seeds repeats go through all.
 func (k *kernel) twoKinds(t *testing.T) []compiler.Kind {
 	all := k.kinds(t)
 	if left := []compiler.Kind{compiler.Kprobe, compiler.KprobeSession}[len(t.Name())%2]; !*full && len(all) > 2 {

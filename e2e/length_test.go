@@ -115,11 +115,11 @@ func guestTests(t *testing.T) (names []string) {
 // weights lists the seconds of CPU that the longest tests of TestGuest take on oneKernel.
 // They decide only which machine runs a test.
 var weights = map[string]int{
-	"astyped": 6, "attach": 7, "attaching": 8, "casts": 6, "check": 9, "denied": 12, "doctor": 16, "exits": 13,
+	"astyped": 6, "attach": 7, "attaching": 8, "casts": 6, "chain": 6, "check": 9, "denied": 12, "doctor": 16, "exits": 13,
 	"expressions": 6, "fallback": 7, "follow": 36, "image": 6, "iter": 11, "json": 6, "kprobe-events": 14, "language": 7,
-	"lines": 7, "lockdown": 12, "look": 10, "losses": 8, "measures": 14, "mistakes": 15, "modules": 6,
+	"lines": 7, "lockdown": 12, "look": 10, "losses": 8, "measures": 17, "mistakes": 15, "modules": 6,
 	"noroom": 11, "over": 10, "pairing": 10, "part": 17, "printing": 6, "privileges": 15, "record": 14,
-	"recordings": 8, "replaced": 6, "runtime": 17, "spanning": 6, "spans": 12, "stack": 9, "tables": 8,
+	"recordings": 8, "replaced": 6, "runtime": 17, "spanning": 6, "spans": 12, "stack": 9, "tables": 11,
 	"taken": 10, "types": 12, "unreadable": 6, "verdicts": 23, "verdicts-scope": 6, "watch": 10,
 	"watch-objects": 12,
 }

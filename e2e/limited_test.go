@@ -19,7 +19,7 @@ import (
 func testLimited(t *testing.T, k *kernel) {
 	const rate, hurried = 30, 4
 	each := rounds(2000, 20_000) // of which every other one matches
-	for _, attach := range k.twoKinds(t) {
+	for _, attach := range k.kinds(t) {
 		for _, spec := range []string{"null_lseek(offset > 1, offset)", "null_lseek(offset > 1, file->f_flags, return >= 0)"} {
 			if attach == compiler.Fentry && spec != "null_lseek(offset > 1, offset)" && k.target().Features.Preemptible {
 				continue // refused, see testPairing

@@ -32,7 +32,7 @@ type measured struct {
 // lost.
 func testMeasures(t *testing.T, k *kernel) {
 	t.Run("flood", func(t *testing.T) { measureFlood(t, k) })
-	for _, kind := range k.twoKinds(t) {
+	for _, kind := range k.kinds(t) {
 		t.Run("values/"+string(kind), func(t *testing.T) { measureValues(t, k, kind) })
 		t.Run("changes/"+string(kind), func(t *testing.T) { measureChanges(t, k, kind) })
 		t.Run("durations/"+string(kind), func(t *testing.T) { measureDurations(t, k, kind) })

@@ -26,7 +26,7 @@ func TestTables(t *testing.T) {
 
 // testTables checks that what is counted by key is exact.
 func testTables(t *testing.T, k *kernel) {
-	for _, kind := range k.twoKinds(t) {
+	for _, kind := range k.kinds(t) {
 		t.Run("aggregates/"+string(kind), func(t *testing.T) { tableAggregates(t, k, kind) })
 		t.Run("live/"+string(kind), func(t *testing.T) { tableLive(t, k, kind) })
 		t.Run("clear/"+string(kind), func(t *testing.T) { tableClear(t, k, kind) })
