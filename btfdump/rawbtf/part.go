@@ -3,7 +3,6 @@ package rawbtf
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
 	"github.com/cilium/ebpf/btf"
@@ -50,16 +49,15 @@ func Take(raw []byte, want Want) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := w.find(slices.Concat(want.Names, signTypes), want.Members, want.Enumerators)
-	names, members, enumerators := found[0], found[1], found[2]
-	if len(want.Enumerators) == 0 {
-		enumerators = nil
+	var enumerators *nameSet
+	if len(want.Enumerators) > 0 {
+		enumerators = namesOf(want.Enumerators)
 	}
-	roots, err := w.index(names, enumerators)
+	roots, err := w.index(namesOf(slices.Concat(want.Names, signTypes)), enumerators)
 	if err != nil {
 		return nil, err
 	}
-	wk := walk{wire: w, levels: make([]level, len(w.offsets)), members: members}
+	wk := walk{wire: w, levels: make([]level, len(w.offsets)), members: namesOf(want.Members)}
 	if err := wk.from(roots); err != nil {
 		return nil, err
 	}
@@ -72,65 +70,42 @@ func Take(raw []byte, want Want) (*Part, error) {
 	return &Part{types, c.ids}, nil
 }
 
-// offsetSet is a set of offsets in the strings.
-type offsetSet []uint64
-
-func (s offsetSet) has(at uint32) bool { return int(at/64) < len(s) && s[at/64]>>(at%64)&1 != 0 }
-
-// find returns the offsets of the strings in each list. A string may occur several
-// times.
-func (w *wire) find(lists ...[]string) (found []offsetSet) {
-	wanted := map[string][]offsetSet{}
-	var hashes [hashSize]bool // of the wanted strings: looking up each string in the map would be too slow
-	for _, names := range lists {
-		in := make(offsetSet, len(w.strings)/64+1)
-		for _, name := range names {
-			if name != "" {
-				wanted[name] = append(wanted[name], in)
-				_, h := nextString(append([]byte(name), 0))
-				hashes[h] = true
-			}
-		}
-		found = append(found, in)
-	}
-	for at := 0; at < len(w.strings); {
-		n, h := nextString(w.strings[at:])
-		if hashes[h] {
-			for _, set := range wanted[string(w.strings[at:at+n])] {
-				set[at/64] |= 1 << (at % 64)
-			}
-		}
-		at += n + 1
-	}
-	return found
+// nameSet is a set of names that most others are told from by a hash, as a kernel has
+// tens of thousands.
+type nameSet struct {
+	names  map[string]bool
+	hashes [hashSize]bool // of the names
 }
 
 const hashSize = 4096
 
-// nextString returns the length of the string that b begins with, and a hash of its
-// length and its first seven bytes. A kernel has a hundred thousand strings, most of them
-// so short that calling bytes.IndexByte for each would take twice as long.
-func nextString(b []byte) (n int, hash uint64) {
-	var first uint64
-	for ; n+8 <= len(b); n += 8 {
-		word := binary.LittleEndian.Uint64(b[n:])
-		// The lowest bit that is set here is in the first byte that is zero.
-		zeros := (word - 0x0101010101010101) &^ word & 0x8080808080808080
-		if n == 0 {
-			first = word & (zeros ^ (zeros - 1)) // with all bits set if there is none
-		}
-		if zeros != 0 {
-			return hashed(n+bits.TrailingZeros64(zeros)/8, first)
+func namesOf(names []string) *nameSet {
+	s := &nameSet{names: map[string]bool{}}
+	for _, name := range names {
+		if name != "" {
+			s.names[name] = true
+			s.hashes[hash(append([]byte(name), 0))] = true
 		}
 	}
-	if n == 0 {
-		var short [8]byte
-		copy(short[:], b[:bytes.IndexByte(b, 0)])
-		first = binary.LittleEndian.Uint64(short[:])
-	}
-	return hashed(n+bytes.IndexByte(b[n:], 0), first)
+	return s
 }
 
-func hashed(n int, first uint64) (int, uint64) {
-	return n, (first<<8 ^ uint64(n)) * 0x9e3779b97f4a7c15 >> 52
+// has reports whether the name at an offset is in the set.
+func (w *wire) has(s *nameSet, at uint32) bool {
+	return at < uint32(len(w.strings)) && s.hashes[hash(w.strings[at:])] && s.names[string(w.text(at))]
+}
+
+// hash returns a hash of the first eight bytes of the string that b begins with.
+func hash(b []byte) uint64 {
+	var word uint64
+	if len(b) >= 8 {
+		word = binary.LittleEndian.Uint64(b)
+	} else {
+		var short [8]byte
+		copy(short[:], b)
+		word = binary.LittleEndian.Uint64(short[:])
+	}
+	// The lowest bit that is set here is in the first byte that is zero.
+	zeros := (word - 0x0101010101010101) &^ word & 0x8080808080808080
+	return (word & (zeros ^ (zeros - 1))) * 0x9e3779b97f4a7c15 >> 52
 }

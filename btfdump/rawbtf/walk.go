@@ -16,7 +16,7 @@ const (
 type walk struct {
 	*wire
 	levels  []level // by type ID
-	members offsetSet
+	members *nameSet
 	todo    []uint32
 	err     error
 }
@@ -71,7 +71,7 @@ func (w *walk) visit(t []byte, l level) {
 		}
 		for i := range n {
 			l := inside
-			if w.members.has(word(t, lay.element(i))) {
+			if w.has(w.members, word(t, lay.element(i))) {
 				l = followed
 			}
 			w.want(word(t, lay.refAt(i)), l)

@@ -160,37 +160,35 @@ func shape(t []byte) (l *layout, elements uint32) {
 
 // index finds the offset of each type. It returns the IDs of the types that have
 // one of these names and a kind that is looked up by name, and of the enums with one of
-// the enumerators.
-func (w *wire) index(names, enumerators offsetSet) (roots []uint32, err error) {
+// the enumerators. Both may be nil.
+func (w *wire) index(names, enumerators *nameSet) (roots []uint32, err error) {
 	w.offsets = append(make([]uint32, 0, len(w.types)/24), 0)
-	for at := uint32(0); at < uint32(len(w.types)); {
-		t := w.types[at:]
+	for t := w.types; len(t) > 0; {
 		if len(t) < typeHeader {
 			return nil, w.errorf("%w", errCut)
 		}
-		info := word(t, 4)
-		k := Kind(info >> 24 & 0x1f)
+		k := kindOf(t)
 		if k == 0 || k > Enum64 {
 			return nil, w.errorf("there is no kind %d", k)
 		}
-		size := layouts[k].size(info & 0xffff)
+		size := layouts[k].size(word(t, 4) & 0xffff)
 		if size > uint32(len(t)) {
 			return nil, w.errorf("%w", errCut)
 		}
-		if lookedUp>>k&1 != 0 && names.has(word(t, 0)) || enumerators != nil && hasEnumerator(t, enumerators) {
+		if names != nil && lookedUp>>k&1 != 0 && w.has(names, word(t, 0)) || enumerators != nil && w.hasEnumerator(t, enumerators) {
 			roots = append(roots, uint32(len(w.offsets)))
 		}
-		w.offsets = append(w.offsets, at)
-		at += size
+		w.offsets = append(w.offsets, uint32(len(w.types)-len(t)))
+		t = t[size:]
 	}
 	return roots, nil
 }
 
 // hasEnumerator reports whether the type that begins at t is an enum with one of the
 // enumerators. The type must be whole.
-func hasEnumerator(t []byte, enumerators offsetSet) bool {
+func (w *wire) hasEnumerator(t []byte, enumerators *nameSet) bool {
 	k := kindOf(t)
-	return (k == Enum || k == Enum64) && anyElement(t, func(e []byte) bool { return enumerators.has(word(e, 0)) })
+	return (k == Enum || k == Enum64) && anyElement(t, func(e []byte) bool { return w.has(enumerators, word(e, 0)) })
 }
 
 // anyElement reports whether is holds for an element of the type that begins at t. The
