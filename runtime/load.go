@@ -355,7 +355,8 @@ func (s *Session) refusedProbes(refusals map[string]error) (all []*VerifierError
 			}
 		}
 	}
-	index := func(e *VerifierError) int { return slices.Index(s.unit.Probes(), e.Probes[0]) }
+	probes := s.unit.Probes()
+	index := func(e *VerifierError) int { return slices.Index(probes, e.Probes[0]) }
 	sort.SliceStable(all, func(i, j int) bool { return index(all[i]) < index(all[j]) })
 	return all
 }

@@ -25,7 +25,7 @@ func (u *generator) addFollow(i int, p *compiler.Probe, opts options) func() {
 	ev := u.event(p, shows, p.Items(), extras{object: true}, opts)
 	generate := func(c *code) {
 		prog := u.newProgram(c, p, side, kind, ev, opts)
-		prog.followed, prog.watched = int16(prog.room(compiler.ObjectPart)), u.Watched()
+		prog.followed, prog.watched = int16(prog.room(compiler.ObjectPart)), u.Watched
 		prog.step("%s %s", kind, p.Func.Name)
 		prog.emit(asm.Mov.Reg(rContext, asm.R1))
 		prog.reserveAside()

@@ -19,31 +19,31 @@ type program struct {
 	number     int                 // number of the event; relative to the cookie if the kind is multi
 	fixed      bool                // whether number is absolute although the kind is multi
 	opts       options
-	loads      compiler.Loads          // values that are read by plain loads
-	order      []compiler.Cond         // conditions that the program evaluates
-	saved      map[*compiler.Value]int // stack offsets of values that conditions have read
-	free       int                     // stack offset below which the frame is free
-	buffer     int                     // stack offset of the buffer for strings; 0 if not yet allocated
-	busy       int                     // stack offset of the address of the busy word
-	index      int                     // index of the probe in the unit
-	ptr        asm.Register            // register for the pointers that accesses are based on
-	form       form                    // form of the record that is being written
-	origin     int                     // offset in the record that rOut points to
-	stash      *stash                  // stash to read at return; nil if none
-	keeps      *stash                  // stash to fill at entry; nil if none
-	returns    int                     // number of the event at return, if the program keeps calls for one
-	threads    *threads                // where stashes are
-	span       *beginnings             // of the span that the probe begins or ends
-	function   int                     // number of the function in a tag
-	found      bool                    // whether rStash points to the stash of the call
-	identified bool                    // whether the ids of the process are stored
-	timed      bool                    // whether the time is stored
-	capturing  bool                    // whether a value is read whose fault is shown with the address
-	aside      []int                   // stack offsets of numbers that are kept aside while values are computed
-	nested     int                     // how many of them are in use
-	followed   int16                   // stack offset of the object that is followed, see compiler.ObjectAddr
-	watched    []*compiler.Probe       // probes of the unit that watch memory
-	prefix     string                  // prefix of the labels
+	loads      compiler.Loads           // values that are read by plain loads
+	order      []compiler.Cond          // conditions that the program evaluates
+	saved      map[*compiler.Value]int  // stack offsets of values that conditions have read
+	free       int                      // stack offset below which the frame is free
+	buffer     int                      // stack offset of the buffer for strings; 0 if not yet allocated
+	busy       int                      // stack offset of the address of the busy word
+	index      int                      // index of the probe in the unit
+	ptr        asm.Register             // register for the pointers that accesses are based on
+	form       form                     // form of the record that is being written
+	origin     int                      // offset in the record that rOut points to
+	stash      *stash                   // stash to read at return; nil if none
+	keeps      *stash                   // stash to fill at entry; nil if none
+	returns    int                      // number of the event at return, if the program keeps calls for one
+	threads    *threads                 // where stashes are
+	span       *beginnings              // of the span that the probe begins or ends
+	function   int                      // number of the function in a tag
+	found      bool                     // whether rStash points to the stash of the call
+	identified bool                     // whether the ids of the process are stored
+	timed      bool                     // whether the time is stored
+	capturing  bool                     // whether a value is read whose fault is shown with the address
+	aside      []int                    // stack offsets of numbers that are kept aside while values are computed
+	nested     int                      // how many of them are in use
+	followed   int16                    // stack offset of the object that is followed, see compiler.ObjectAddr
+	watched    func() []*compiler.Probe // returns the probes of the unit that watch memory
+	prefix     string                   // prefix of the labels
 	counting
 	measuring
 	tabling

@@ -113,7 +113,7 @@ func (p *program) checkLive() {
 // memory is another object's. User space may read what is stored once it has the record of
 // the end.
 func (p *program) keepLast() {
-	for _, probe := range p.watched {
+	for _, probe := range p.watched() {
 		w := probe.Watch
 		if w.Finder == nil {
 			continue
