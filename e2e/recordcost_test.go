@@ -42,9 +42,10 @@ const (
 	// recordedCalls is the number of calls of a flood, for whose records the ring buffer has
 	// room.
 	recordedCalls = 20_000
-	// floods is the number of floods. One has a garbage collection, another has none: that is
-	// 150 instructions for each event.
-	floods = 6
+	// floods is the number of floods. The first firstFloods do not count: they touch memory
+	// for the first time, and have the garbage collections until the heap does not grow any more.
+	floods      = 16
+	firstFloods = 4
 )
 
 // drained returns the instructions of a tracer's process for each event of floods, which
@@ -60,8 +61,8 @@ func drained(t *testing.T, i invocation, call func()) (each float64) {
 		}
 		s.cmd.Process.Signal(unix.SIGCONT)
 		s.rest()
-		if flood > 0 { // the first one touches memory for the first time
-			each += float64(s.instructions()-before) / recordedCalls / (floods - 1)
+		if flood >= firstFloods {
+			each += float64(s.instructions()-before) / recordedCalls / (floods - firstFloods)
 		}
 	}
 	_, err := s.stop()

@@ -22,7 +22,7 @@ var cold = []string{
 	"fmt", "errors", "reflect", "regexp/...", "encoding/json", "text/...", "compress/...", "debug/...", "internal/zstd",
 	"flag", "log", "os/signal", "github.com/urfave/cli/v2", "github.com/valyala/fastjson/...",
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/...", "github.com/ksnoop/ksnoop/compiler/suite/...", "github.com/ksnoop/ksnoop/compiler/spec/...",
-	"github.com/ksnoop/ksnoop/compiler", "github.com/ksnoop/ksnoop/compiler/resolve", "github.com/ksnoop/ksnoop/runtime/cgroup", "github.com/ksnoop/ksnoop/runtime/known", "github.com/ksnoop/ksnoop/runtime/clock",
+	"github.com/ksnoop/ksnoop/compiler/resolve", "github.com/ksnoop/ksnoop/runtime/cgroup", "github.com/ksnoop/ksnoop/runtime/known", "github.com/ksnoop/ksnoop/runtime/clock",
 }
 
 // hot are packages of those that are on the way of each event, so that they are not cold:

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,24 +27,40 @@ func TestUnknownProgram(t *testing.T) {
 }
 
 // TestCopyModule verifies that the copy differs from the module by the patch, and that a
-// module in which the line is another is refused.
+// module in which something else stands there is refused.
 func TestCopyModule(t *testing.T) {
 	t.Chdir("../..")
 	require.NoError(t, copyModule())
 	source, err := download()
 	require.NoError(t, err)
-	out, err := exec.Command("diff", "-U0", "--label=a/help.go", "--label=b/help.go", source+"/help.go", copied+"/help.go").Output()
-	require.Equal(t, 1, err.(*exec.ExitError).ExitCode())
-	patch, err := os.ReadFile(copied + ".patch")
+	dir := t.TempDir()
+	for _, c := range changes {
+		text, err := os.ReadFile(filepath.Join(source, c.file))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), text, 0o644))
+	}
+	patch, err := filepath.Abs(copied + ".patch")
 	require.NoError(t, err)
-	require.Equal(t, string(out), string(patch))
+	apply := exec.Command("git", "apply", "--unidiff-zero", patch)
+	apply.Dir = dir
+	out, err := apply.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, c := range changes {
+		patched, err := os.ReadFile(filepath.Join(dir, c.file))
+		require.NoError(t, err)
+		text, err := os.ReadFile(filepath.Join(copied, c.file))
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(patched))
+	}
 	out, err = exec.Command("diff", "-r", "--brief", source, copied).Output()
 	require.Equal(t, 1, err.(*exec.ExitError).ExitCode())
 	for line := range strings.Lines(string(out)) {
-		require.True(t, strings.HasPrefix(line, "Only in "+source) || strings.HasSuffix(line, "/help.go differ\n"), line)
+		require.True(t, strings.HasPrefix(line, "Only in "+source) || strings.HasSuffix(line, "/help.go differ\n") || strings.HasSuffix(line, "/fish.go differ\n"), line)
 	}
-	changed, err := os.ReadFile(copied + "/help.go")
-	require.NoError(t, err)
-	_, _, err = withoutDefault(changed)
-	require.EqualError(t, err, `github.com/urfave/cli/v2 has the line "var HelpPrinterCustom helpPrinterCustom = printHelpCustom" 0 times, not once: see how this version of it prints help`)
+	for _, c := range changes[1:] {
+		changed, err := os.ReadFile(copied + "/" + c.file)
+		require.NoError(t, err)
+		_, _, err = c.apply(string(changed))
+		require.EqualError(t, err, fmt.Sprintf("%s of github.com/urfave/cli/v2 has %q 0 times, not once: see how this version of it prints help", c.file, c.from))
+	}
 }

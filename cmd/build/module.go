@@ -17,11 +17,19 @@ const (
 	modFile = ".build/go.mod"
 )
 
-// copyModule writes modFile. It is go.mod, but with a copy of package cli in which
-// HelpPrinterCustom has no default. ksnoop sets HelpPrinterCustom, so that it does the
-// same with both. But the default prints by text/template, which finds methods by their
-// names, and the linker would keep every exported method of the program, which would
-// take 1.3 MB.
+// changes are what differs in the copy of package cli.
+var changes = []change{
+	{"fish.go", "package cli\n", "", "//go:build !urfave_cli_no_docs\n\npackage cli\n"},
+	{"help.go", "\t\"text/tabwriter\"\n", "\t\"text/template\"\n", ""},
+	{"help.go", "var HelpPrinterCustom helpPrinterCustom = printHelpCustom\n", "", "var HelpPrinterCustom helpPrinterCustom\n"},
+	{"help.go", "// printHelpCustom is the default ", "\n}\n\n", ""},
+}
+
+// copyModule writes modFile. It is go.mod, but with a copy of package cli without what
+// prints by text/template: the default of HelpPrinterCustom, and completion for fish. ksnoop
+// has its own of both, so that it does the same with and without. But text/template finds
+// methods by their names, and the linker would keep every exported method of the program,
+// which would take 1.3 MB. Imported alone, it takes 60 KB.
 func copyModule() error {
 	source, err := download()
 	if err != nil {
@@ -42,8 +50,7 @@ func copyModule() error {
 		}
 	}
 	texts[modFile] = fmt.Appendf(texts[modFile], "\nreplace %s => ./%s\n", module, copied)
-	help := filepath.Join(copied, "help.go")
-	if texts[help], texts[copied+".patch"], err = withoutDefault(texts[help]); err != nil {
+	if texts[copied+".patch"], err = applyAll(texts); err != nil {
 		return err
 	}
 	for name, text := range texts {
@@ -68,18 +75,70 @@ func download() (string, error) {
 	return m.Dir, json.Unmarshal(out, &m)
 }
 
-// withoutDefault returns the source text of a file without the default of
-// HelpPrinterCustom, and the difference for the bill of materials.
-func withoutDefault(text []byte) (changed, patch []byte, err error) {
-	const declared = "var HelpPrinterCustom helpPrinterCustom"
-	const line = declared + " = printHelpCustom"
-	before, after, _ := bytes.Cut(text, []byte(line+"\n"))
-	if n := bytes.Count(text, []byte(line+"\n")); n != 1 {
-		return nil, nil, fmt.Errorf("%s has the line %q %d times, not once: see how this version of it prints help", module, line, n)
+// applyAll makes the changes in the texts of the copy, and returns the difference for the
+// bill of materials.
+func applyAll(texts map[string][]byte) (patch []byte, err error) {
+	file, shift := "", 0
+	for _, c := range changes {
+		if c.file != file {
+			patch = fmt.Appendf(patch, "--- a/%s\n+++ b/%[1]s\n", c.file)
+			file, shift = c.file, 0
+		}
+		name := filepath.Join(copied, c.file)
+		text, was, err := c.apply(string(texts[name]))
+		if err != nil {
+			return nil, err
+		}
+		at := strings.Index(string(texts[name]), was)
+		texts[name] = []byte(text)
+		hunk, more := difference(strings.Count(text[:at], "\n")+1, shift, was, c.now)
+		patch, shift = append(patch, hunk...), shift+more
 	}
-	at := bytes.Count(before, []byte("\n")) + 1
-	patch = fmt.Appendf(nil, "--- a/help.go\n+++ b/help.go\n@@ -%d +%d @@\n-%s\n+%s\n", at, at, line, declared)
-	return slices.Concat(before, []byte(declared+"\n"), after), patch, nil
+	return patch, nil
+}
+
+// A change replaces a part of a file, from one text to the end of another.
+type change struct{ file, from, to, now string }
+
+// apply returns the changed text of the file, and what was replaced.
+func (c change) apply(text string) (changed, was string, err error) {
+	before, after, _ := strings.Cut(text, c.from)
+	end := strings.Index(after, c.to)
+	if n := strings.Count(text, c.from); n != 1 || end < 0 {
+		return "", "", fmt.Errorf("%s of %s has %q %d times, not once: see how this version of it prints help", c.file, module, c.from, n)
+	}
+	end += len(c.to)
+	return before + c.now + after[end:], c.from + after[:end], nil
+}
+
+// difference returns a hunk of diff -U0 for lines that are replaced, and how many more
+// lines there are then. at is the first line in the changed file, shift the number of lines more
+// than in the other one before it.
+func difference(at, shift int, was, now string) (hunk string, more int) {
+	old, lines := slices.Collect(strings.Lines(was)), slices.Collect(strings.Lines(now))
+	more = len(lines) - len(old)
+	for len(old) > 0 && len(lines) > 0 && old[len(old)-1] == lines[len(lines)-1] {
+		old, lines = old[:len(old)-1], lines[:len(lines)-1]
+	}
+	hunk = fmt.Sprintf("@@ -%s +%s @@\n", place(at-shift, len(old)), place(at, len(lines)))
+	for _, line := range old {
+		hunk += "-" + line
+	}
+	for _, line := range lines {
+		hunk += "+" + line
+	}
+	return hunk, more
+}
+
+// place returns where lines are in a file, as diff writes it.
+func place(at, lines int) string {
+	switch lines {
+	case 0:
+		return fmt.Sprintf("%d,0", at-1)
+	case 1:
+		return fmt.Sprint(at)
+	}
+	return fmt.Sprintf("%d,%d", at, lines)
 }
 
 // write writes a file unless it has this text. Several programs may do so at a time.
