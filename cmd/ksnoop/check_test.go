@@ -216,7 +216,7 @@ new: watch gone(path): there is no function gone in this kernel
 	status, stdout, stderr = checked(t, dir, "--watch", "same", "--watch", "@limit ==")
 	require.Equal(t, exit.Usage, status)
 	require.Empty(t, stdout)
-	require.Contains(t, stderr, "'same' is a function, and it is memory that is watched")
+	require.Contains(t, stderr, "'same' names no memory to watch")
 	require.Contains(t, stderr, "@limit ==")
 }
 

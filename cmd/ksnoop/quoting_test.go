@@ -99,6 +99,7 @@ func TestOtherWords(t *testing.T) {
 		"list|--btf|TYPES|tcp_[a-":         "ksnoop: the '[' has no closing ']'\n  tcp_[a-\n      ^\n",
 		"list|--btf|TYPES|vfs_read|nosuch": "ksnoop: there is no function nosuch in this kernel\n  nosuch\n  ^^^^^^\n",
 		"replay|/nope":                     "ksnoop: read the recording: open /nope: no such file or directory\n",
+		"replay|":                          "ksnoop: the name of the recording is empty: as in ksnoop replay FILE\n",
 	} {
 		for _, file := range []string{"7", "=", "out.log"} {
 			var out bytes.Buffer

@@ -245,7 +245,7 @@ func TestWatchObjectsRefused(t *testing.T) {
 		texts []string
 		want  string
 	}{
-		{[]string{"send"}, "'send' is a function, and it is memory that is watched"},
+		{[]string{"send"}, "'send' names no memory to watch"},
 		{[]string{"send(buf->err, buf->dev->index)"}, "'buf->dev->index' is a member of 'buf->dev', and what is watched before it is one of 'buf'"},
 		{[]string{"send(buf->err, buf->len)", "(int)@jiffies", "@jiffies", "(u8)@jiffies"}, "this takes 5 hardware breakpoints, and amd64 has 4 for each CPU"},
 		{[]string{"(int)@jiffies", "@jiffies", "(u8)@jiffies", "send(buf->err, buf->len)"}, "this takes 5 hardware breakpoints, and amd64 has 4 for each CPU"},

@@ -66,7 +66,7 @@ func (t *Trace) checkObject() error {
 	case IsGlob(t.Func.Name):
 		return Errorf(t.Text, t.Func.At, "'%s' means many functions, and the object to watch is that of one", t.Func.Name)
 	case len(t.Items) == 0:
-		return Errorf(t.Text, t.Func.At, "'%s' is a function, and it is memory that is watched", example).
+		return Errorf(t.Text, t.Func.At, "'%s' names no memory to watch", example).
 			WithHint("a variable is written @%s; a member of the object of the next call %s(ARGUMENT->MEMBER)", t.Func.Name, example)
 	}
 	for _, item := range t.Items {

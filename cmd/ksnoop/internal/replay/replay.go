@@ -85,6 +85,9 @@ func (o *Options) check() (file, cond string, err error) {
 	if len(words) == 0 || len(words) > 2 || len(words) == 2 && !isCondition(words[1]) {
 		return "", "", exit.Usagef("replay takes one file of ksnoop record, not %d: as in ksnoop replay FILE 'if count > 4k'", len(words))
 	}
+	if words[0] == "" {
+		return "", "", exit.Usagef("the name of the recording is empty: as in ksnoop replay FILE")
+	}
 	return words[0], strings.Join(words[1:], ""), nil
 }
 
