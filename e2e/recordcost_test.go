@@ -44,7 +44,7 @@ const (
 	recordedCalls = 20_000
 	// floods is the number of floods. The first firstFloods do not count: they touch memory
 	// for the first time, and have the garbage collections until the heap does not grow any more.
-	floods      = 16
+	floods      = 10
 	firstFloods = 4
 )
 

@@ -124,15 +124,11 @@ func replayed(t testing.TB, content []byte) error {
 // crash.
 func TestTruncatedRecordings(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	rounds := 1000
-	if testing.Short() {
-		rounds = 100
-	}
 	for _, run := range traceRuns(t) {
 		var file bytes.Buffer
 		run.record(t, &file, symbolTable(t))
 		require.ErrorIs(t, replayed(t, file.Bytes()), io.EOF)
-		for range rounds / 5 {
+		for range *mutants / 40 {
 			err := replayed(t, file.Bytes()[:rnd.IntN(file.Len())])
 			require.Error(t, err)
 			requireSentence(t, err)
@@ -141,7 +137,7 @@ func TestTruncatedRecordings(t *testing.T) {
 	}
 }
 
-var mutants = flag.Int("mutants", 5000, "recordings with a changed byte or some that TestMutatedRecordings reads")
+var mutants = flag.Int("mutants", 2000, "recordings with a changed byte or some that TestMutatedRecordings reads; TestTruncatedRecordings reads a fortieth for each run")
 
 // mostAllocated is how many bytes of memory a mutant may take, in all.
 const mostAllocated = 512 << 20
