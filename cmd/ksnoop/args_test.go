@@ -343,8 +343,9 @@ func TestRepeated(t *testing.T) {
 	require.Equal(t, "2", c.String("pid"), "the last is valid")
 }
 
-// TestLibrarySettings verifies what package cli is told, for flags of its own that a
-// command may get: no value is split at commas, and no command has a second help.
+// TestLibrarySettings verifies what package cli is told, also for flags and errors that a
+// command may get: no value is split at commas, no command has a second help, main alone
+// prints errors and ends the program, and completion is our own.
 func TestLibrarySettings(t *testing.T) {
 	app := newApp(&environment{Streams: term.Streams{Out: io.Discard, Err: io.Discard}})
 	c := app.Command("doctor")
@@ -359,6 +360,25 @@ func TestLibrarySettings(t *testing.T) {
 	for _, c := range app.Commands {
 		require.True(t, c.HideHelp && c.HideHelpCommand, c.Name)
 		require.Nil(t, c.Command("help"), c.Name)
+	}
+
+	exiter, errWriter := cli.OsExiter, cli.ErrWriter
+	defer func() { cli.OsExiter, cli.ErrWriter = exiter, errWriter }()
+	var printed strings.Builder
+	cli.OsExiter = func(status int) { t.Errorf("package cli ended the program with status %d", status) }
+	cli.ErrWriter = &printed
+	for _, words := range []string{"ksnoop doctor", "ksnoop"} {
+		failed := cli.Exit("cannot", 7)
+		app := newApp(&environment{Streams: term.Streams{Out: &printed, Err: &printed}})
+		app.Action = func(*cli.Context) error { return failed }
+		app.Command("doctor").Action = app.Action
+		require.Equal(t, failed, app.Run(strings.Fields(words)))
+		require.Empty(t, printed.String())
+	}
+	for _, words := range []string{"ksnoop doctor --generate-bash-completion", "ksnoop --generate-bash-completion"} {
+		app := newApp(&environment{Streams: term.Streams{Out: &printed, Err: &printed}, line: &getopt.Line{}})
+		require.True(t, exit.IsUsage(app.Run(strings.Fields(words))), words)
+		require.Empty(t, printed.String())
 	}
 }
 
