@@ -38,7 +38,8 @@ func (p probeType) cure(function string) string {
 var probeTypes = map[string]probeType{
 	"kprobe": {"kprobe", ""}, "k": {"kprobe", ""}, "kretprobe": {"kprobe", "(return)"}, "kr": {"kprobe", "(return)"},
 	"fentry": {"fentry", ""}, "kfunc": {"fentry", ""}, "fexit": {"fentry", "(return)"}, "kretfunc": {"fentry", "(return)"},
-	"fr": {"fentry", "(return)"},
+	"fr": {"fentry", "(return)"}, "kprobe.multi": {"kprobe.multi", ""}, "kretprobe.multi": {"kprobe.multi", "(return)"},
+	"kprobe.session": {"kprobe.session", ""},
 }
 
 // tracepointTypes has the same words for tracepoints.
@@ -50,7 +51,7 @@ var tracepointTypes = map[string]bool{
 // functions.
 var otherTypes = map[string]bool{
 	"uprobe": true, "uretprobe": true, "u": true, "ur": true, "usdt": true, "profile": true, "interval": true,
-	"software": true, "hardware": true, "watchpoint": true, "asyncwatchpoint": true, "self": true,
+	"software": true, "hardware": true, "self": true,
 }
 
 // badProbeType returns the error for a probe type of another tracer in place of a
@@ -58,6 +59,9 @@ var otherTypes = map[string]bool{
 func (p *parser) badProbeType(typ Ident) error {
 	probe, ok := probeTypes[typ.Name]
 	switch {
+	case typ.Name == "watchpoint", typ.Name == "asyncwatchpoint":
+		return p.errorf(typ.At, "'%s' is not a module", typ.Name).
+			WithHint("memory is watched by another command: ksnoop watch '(int)@panic_timeout'")
 	case otherTypes[typ.Name]:
 		return p.errorf(typ.At, "'%s' is not a module", typ.Name).
 			WithHint("a spec names a function or a tracepoint of the kernel; nothing else is traced")

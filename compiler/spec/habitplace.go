@@ -132,7 +132,11 @@ func (p *parser) badSlash() error {
 		}
 		name := word[strings.LastIndexByte(word, '/')+1:]
 		switch probe, ok := probeTypes[p.prev.text]; {
-		case name == "":
+		case name == "", strings.Contains(p.text[p.tok.at.Start+len(word):], "/"): // ends a filter
+		case p.prev.text == "iter":
+			return err.WithHint("write iter:%s", name)
+		case strings.HasPrefix(p.text, "tp:"):
+			return err.WithHint("%s", TracepointHint(name))
 		case ok:
 			return err.WithHint("%s", probe.cure(name))
 		case p.prev.text == "tp", tracepointTypes[p.prev.text]:

@@ -302,6 +302,31 @@ expected '(', not 'by'
   raw_tp/sched_switch(prev)
         ^
   write tp:sched_switch`},
+	{"tp:sched/sched_switch(prev)", `
+'/' is not part of the spec language
+  tp:sched/sched_switch(prev)
+          ^
+  write tp:sched_switch`},
+	{"tp:sys_enter/id == 1/", `
+'/' is not part of the spec language
+  tp:sys_enter/id == 1/
+              ^
+  a condition comes after 'if': vfs_read if $pid == 1`},
+	{"iter/task", `
+'/' is not part of the spec language
+  iter/task
+      ^
+  write iter:task`},
+	{"kretprobe.multi/vfs_read", `
+'/' is not part of the spec language
+  kretprobe.multi/vfs_read
+                 ^
+  write vfs_read(return); --attach kprobe.multi forces that kind`},
+	{"watchpoint:0xffffffff82e3f3a0:4:w", `
+'watchpoint' is not a module
+  watchpoint:0xffffffff82e3f3a0:4:w
+  ^^^^^^^^^^
+  memory is watched by another command: ksnoop watch '(int)@panic_timeout'`},
 	{"kprobe/", `
 '/' is not part of the spec language
   kprobe/
