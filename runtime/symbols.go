@@ -148,13 +148,21 @@ func (k *Kernel) iterateSymbols(want kallsyms.Wanted) (*kallsyms.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen := chooseNames(want)
+	maps := map[string]*ebpf.MapSpec{"record": {
+		Name: "record", Type: ebpf.Array, KeySize: 4, ValueSize: kallsyms.RecordHead + uint32(at.nameSize+at.moduleSize), MaxEntries: 1,
+	}}
+	if chosen.hashes != nil {
+		maps["hashes"] = &ebpf.MapSpec{
+			Name: "hashes", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(8 * len(chosen.hashes)), MaxEntries: 1,
+			Contents: []ebpf.MapKV{{Key: uint32(0), Value: chosen.hashes}},
+		}
+	}
 	coll, err := k.load(&ebpf.CollectionSpec{
-		Maps: map[string]*ebpf.MapSpec{"record": {
-			Name: "record", Type: ebpf.Array, KeySize: 4, ValueSize: kallsyms.RecordHead + uint32(at.nameSize+at.moduleSize), MaxEntries: 1,
-		}},
+		Maps: maps,
 		Programs: map[string]*ebpf.ProgramSpec{"symbols": {
 			Name: "symbols", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: "ksym",
-			License: "Dual MIT/GPL", Instructions: at.iterator(prefixesOf(want)),
+			License: "Dual MIT/GPL", Instructions: at.iterator(chosen),
 		}},
 	})
 	if err != nil {
@@ -198,41 +206,63 @@ func findSymbolMembers(types *btf.Spec) (at symbolMembers, err error) {
 	return at, errors.Join(errs...)
 }
 
-// prefix is up to eight bytes of a name, with a mask of the bytes that count.
+// choice is how the program chooses names, by their first eight bytes. The zero value
+// takes all.
+type choice struct {
+	short  []prefix // of less than eight bytes
+	hashes []uint64 // a bit for each hash of the first eight bytes of longer prefixes, or nil
+}
+
+// prefix is less than eight bytes of a name, with a mask of the bytes that count.
 type prefix struct{ bytes, mask uint64 }
 
-// mostPrefixes is the largest number of prefixes that the program compares each
-// name with: comparing more takes longer than writing the name.
-const mostPrefixes = 64
+// hashBits is the size of a hash. Of 2,000 functions, 3 % of all other names have the hash
+// of one.
+const hashBits = 16
 
-// prefixesOf returns the prefixes that the program looks for, or nil if it takes
-// all names. One of them is that of a symbol that always exists, which shows
-// whether addresses are hidden.
-func prefixesOf(want kallsyms.Wanted) []prefix {
-	var all []prefix
+// hashFactor is odd, and spreads eight bytes over the upper bits of the product.
+const hashFactor = 0x9e3779b97f4a7c15
+
+// mostShort is the largest number of short prefixes that the program compares each name
+// with: comparing more takes longer than writing the name.
+const mostShort = 64
+
+// chooseNames returns the choice of the wanted names, and some others. One of them is that of
+// a symbol that always exists, which shows whether addresses are hidden.
+func chooseNames(want kallsyms.Wanted) (c choice) {
+	if want.Prefixes == nil {
+		return choice{}
+	}
 	for _, name := range append([]string{textSymbol}, want.Prefixes...) {
 		var b, mask [8]byte
 		for i := range copy(b[:], name) {
 			mask[i] = 0xff
 		}
 		p := prefix{binary.NativeEndian.Uint64(b[:]), binary.NativeEndian.Uint64(mask[:])}
-		if !slices.Contains(all, p) {
-			all = append(all, p)
+		switch {
+		case len(name) >= len(b):
+			if c.hashes == nil {
+				c.hashes = make([]uint64, 1<<hashBits/64)
+			}
+			hash := p.bytes * hashFactor >> (64 - hashBits)
+			c.hashes[hash/64] |= 1 << (hash % 64)
+		case !slices.Contains(c.short, p):
+			c.short = append(c.short, p)
 		}
 	}
-	if want.Prefixes == nil || len(all) > mostPrefixes {
-		return nil
+	if len(c.short) > mostShort {
+		return choice{}
 	}
-	return all
+	return c
 }
 
-// choose exits the program unless the name begins with one of the prefixes.
-func (at symbolMembers) choose(prefixes []prefix) (insns asm.Instructions) {
-	if len(prefixes) == 0 {
+// choose exits the program unless the name is of the choice.
+func (at symbolMembers) choose(c choice) (insns asm.Instructions) {
+	if len(c.short) == 0 {
 		return nil
 	}
 	insns = append(insns, asm.LoadMem(asm.R1, asm.R7, int16(at.name), asm.DWord))
-	for _, p := range prefixes {
+	for _, p := range c.short {
 		insns = append(insns,
 			asm.LoadImm(asm.R2, int64(p.mask), asm.DWord),
 			asm.And.Reg(asm.R2, asm.R1),
@@ -240,17 +270,35 @@ func (at symbolMembers) choose(prefixes []prefix) (insns asm.Instructions) {
 			asm.JEq.Reg(asm.R2, asm.R3, "wanted"),
 		)
 	}
+	if c.hashes != nil {
+		factor := uint64(hashFactor)
+		insns = append(insns,
+			asm.LoadImm(asm.R2, int64(factor), asm.DWord),
+			asm.Mul.Reg(asm.R1, asm.R2),
+			asm.RSh.Imm(asm.R1, 64-hashBits),
+			asm.Mov.Reg(asm.R2, asm.R1),
+			asm.RSh.Imm(asm.R2, 6),
+			asm.LSh.Imm(asm.R2, 3),
+			asm.LoadMapValue(asm.R3, 0, 0).WithReference("hashes"),
+			asm.Add.Reg(asm.R3, asm.R2),
+			asm.LoadMem(asm.R3, asm.R3, 0, asm.DWord),
+			asm.And.Imm(asm.R1, 63),
+			asm.RSh.Reg(asm.R3, asm.R1),
+			asm.And.Imm(asm.R3, 1),
+			asm.JNE.Imm(asm.R3, 0, "wanted"),
+		)
+	}
 	return append(insns, asm.Ja.Label("exit"))
 }
 
-// iterator returns a program that writes the record of each symbol whose name
-// has one of the prefixes. Its checks of sizes are for the verifier, and always
+// iterator returns a program that writes the record of each symbol whose name is of the
+// choice. Its checks of sizes are for the verifier, and always
 // hold.
-func (at symbolMembers) iterator(prefixes []prefix) asm.Instructions {
+func (at symbolMembers) iterator(c choice) asm.Instructions {
 	var insns asm.Instructions
 	for _, part := range []asm.Instructions{
 		iterObject(),
-		at.choose(prefixes),
+		at.choose(c),
 		at.head(),
 		copyString(at.nameSize, at.name),
 		{

@@ -173,13 +173,13 @@ func (b *binder) result(at spec.Span) (operand, error) {
 	case fn.Untyped:
 		return b.untypedResult(), nil
 	case fn.Tracepoint:
-		return operand{}, b.errorf(at, "%s is a tracepoint, which returns nothing", b.subject())
+		return operand{}, b.errorf(at, "%s is a tracepoint, which returns nothing", b.subject()).WithKind(spec.NoResult)
 	case fn.Iterator:
-		return operand{}, b.errorf(at, "%s is an iterator, which returns nothing", b.subject())
+		return operand{}, b.errorf(at, "%s is an iterator, which returns nothing", b.subject()).WithKind(spec.NoResult)
 	case fn.Result == nil:
-		return operand{}, b.errorf(at, "%s returns void", b.subject())
+		return operand{}, b.errorf(at, "%s returns void", b.subject()).WithKind(spec.NoResult)
 	case neverReturns[fn.Name]:
-		return operand{}, b.errorf(at, "%s never returns", b.subject())
+		return operand{}, b.errorf(at, "%s never returns", b.subject()).WithKind(spec.NoResult)
 	case resultLost(fn):
 		return operand{}, b.errorf(at, "%s returns %s in memory, and %s keeps its address only until the function begins",
 			b.subject(), describe(fn.Result.Type), b.target.Arch.Name).WithHint("name arguments instead")

@@ -66,7 +66,7 @@ func Settled(err error, target *compiler.Target) bool {
 	switch refused.Kind {
 	case spec.NoFunction, spec.NoTracepoint:
 		return target.TypeNames != nil
-	case spec.NoMember, spec.NoArgument, spec.NamesInHint:
+	case spec.NoMember, spec.NoArgument, spec.NamesInHint, spec.NoResult:
 		return true
 	}
 	return false

@@ -38,6 +38,7 @@ const (
 	NoMember                  // the structure has no member of that name
 	NoArgument                // the function has no argument of that name
 	NamesInHint               // nor one with a similar name: the hint has the names of all
+	NoResult                  // what the spec names returns nothing
 )
 
 // Errorf returns an error at a place in the text of a spec. It is not inlined
