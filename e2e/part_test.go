@@ -269,6 +269,39 @@ func testSymbolTable(t *testing.T, k *kernel) {
 	want, err := kallsyms.Read(f, nil)
 	require.NoError(t, err)
 	require.Equal(t, lastingSymbols(want), lastingSymbols(k.target().Symbols))
+
+	// Of many names, the kernel's program chooses (6.0), by their first eight bytes.
+	var names []string
+	n := 0
+	for s := range want.All() {
+		if !s.Entry() || s.Module == "bpf" || strings.HasPrefix(s.Name, "_") {
+			continue
+		}
+		if n++; n%200 == 0 || s.Module != "" && n%50 == 0 || len(s.Name) == 8 && n%20 == 0 {
+			names = append(names, s.Name)
+		}
+	}
+	require.Greater(t, len(names), 150)
+	chosen := map[string]bool{}
+	for _, name := range names {
+		chosen[name] = true
+	}
+	opened, err := runtime.OpenKernel()
+	require.NoError(t, err)
+	asked := 0
+	target, err := opened.Target(kallsyms.Wanted{Prefixes: names, Keep: func(name string) bool {
+		asked++
+		return chosen[name]
+	}})
+	require.NoError(t, err)
+	for name := range chosen {
+		require.Equal(t, want.Lookup(name), target.Symbols.Lookup(name), name)
+	}
+	if _, err := opened.Types().AnyTypesByName("bpf_iter_ksym"); err == nil {
+		require.Less(t, asked, want.Len()/5)
+	} else {
+		require.Greater(t, asked, want.Len()/2)
+	}
 }
 
 // testFinder checks that the kernel, where it can be asked, says of addresses what its
