@@ -72,15 +72,33 @@ func (k *Kernel) Symbols() (*kallsyms.Table, error) { return k.symbols() }
 // symbols cannot be read, if the part of the types that was read does not suit the
 // modules, or on another architecture than amd64 and arm64.
 func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
-	symbols, err := k.wantedSymbols(want)
+	target, err := k.describe()
 	if err != nil {
 		return nil, err
 	}
+	if err := k.addSymbols(target, want); err != nil {
+		return nil, err
+	}
+	return target, nil
+}
+
+// addSymbols adds the symbols that want selects to a description of the kernel.
+func (k *Kernel) addSymbols(target *compiler.Target, want kallsyms.Wanted) error {
+	symbols, err := k.wantedSymbols(want)
+	if err != nil {
+		return err
+	}
 	k.targeted, k.targetedAll = symbols, want.Keep == nil && symbols != k.asked
 	if k.part != nil && slices.ContainsFunc(k.needs.Variables, func(name string) bool { return inModule(symbols, name) }) {
-		return nil, errors.New("a module has other types than the part of the kernel's that was read")
+		return errors.New("a module has other types than the part of the kernel's that was read")
 	}
 	k.rememberModules(symbols)
+	target.Symbols = symbols
+	return nil
+}
+
+// describe describes the running kernel without its symbols.
+func (k *Kernel) describe() (*compiler.Target, error) {
 	features, err := k.Features()
 	if err != nil {
 		return nil, err
@@ -94,7 +112,6 @@ func (k *Kernel) Target(want kallsyms.Wanted) (*compiler.Target, error) {
 		Partial:  k.part != nil,
 		Module:   k.module,
 		Modules:  LoadedModules,
-		Symbols:  symbols,
 		Features: features,
 		Arch:     arch,
 	}
@@ -230,6 +247,21 @@ func (k *Kernel) TargetFor(traces []*spec.Trace) (*compiler.Target, error) {
 	if slices.ContainsFunc(traces, func(t *spec.Trace) bool { return spec.IsGlob(t.Func.Name) }) {
 		target.Hookable = k.hookable(want.Keep, target.Symbols)
 	}
+	return target, nil
+}
+
+// TargetFollowing describes the running kernel for [resolve.Follow]. Its errors are those
+// of [Kernel.Target].
+func (k *Kernel) TargetFollowing(t *spec.Trace, f resolve.Following) (*compiler.Target, error) {
+	target, err := k.describe()
+	if err != nil {
+		return nil, err
+	}
+	want := f.Symbols(t, target)
+	if err := k.addSymbols(target, want); err != nil {
+		return nil, err
+	}
+	target.Hookable = k.hookable(want.Keep, target.Symbols)
 	return target, nil
 }
 

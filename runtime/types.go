@@ -9,6 +9,7 @@ import (
 	"path"
 	goruntime "runtime"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/cilium/ebpf/btf"
@@ -149,15 +150,23 @@ func named(types *rawbtf.Types, kind, prefix string) iter.Seq[string] {
 }
 
 // finding returns a function that finds ids in an index of the kernel's types, as those
-// of [compiler.Target] do.
+// of [compiler.Target] do, each once.
 func finding(find func(types *rawbtf.Types, name string) []btf.TypeID) func(string) ([]btf.TypeID, bool) {
+	var mu sync.Mutex
+	found := map[string][]btf.TypeID{}
 	return func(name string) ([]btf.TypeID, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ids, ok := found[name]; ok {
+			return ids, true
+		}
 		types, free, err := indexTypes()
 		if err != nil {
 			return nil, false
 		}
 		defer free()
-		return find(types, name), true
+		found[name] = find(types, name)
+		return found[name], true
 	}
 }
 

@@ -41,9 +41,13 @@ type follower struct {
 	asText    map[*spec.Item]bool // values of Show that are strings, as the spec compares them with one
 }
 
+func newFollower(t *spec.Trace, f Following, target *compiler.Target) *follower {
+	return &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}, matched: map[string]bool{}, asText: map[*spec.Item]bool{}}
+}
+
 // Follow binds the spec that chooses objects, and finds the functions that get them.
 func Follow(t *spec.Trace, f Following, target *compiler.Target) (*compiler.Plan, error) {
-	w := &follower{Following: f, target: target, trace: t, plan: &compiler.Plan{LeftOut: map[string]int{}}, bound: map[string]bool{}, matched: map[string]bool{}, asText: map[*spec.Item]bool{}}
+	w := newFollower(t, f, target)
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -212,38 +216,25 @@ func (w *follower) notOfObject(b *binder, err error) error {
 
 // meets adds the functions that get objects.
 func (w *follower) meets() error {
-	found, reasons, names := 0, map[string]string{}, []string(nil)
-	for _, module := range append([]string{""}, w.Modules...) {
-		types := w.target.Kernel
-		if module != "" {
-			of, err := w.target.Module(module)
-			if err != nil {
-				continue // it has no types, or has gone
-			}
-			types = of
+	takers, err := w.takers()
+	if err != nil {
+		return fmt.Errorf("read the kernel's types: %w", err)
+	}
+	found, reasons := 0, map[string]string{}
+	for _, t := range takers {
+		name := t.Name
+		ends, wanted := t.module == "" && slices.Contains(w.ends, name), w.wanted(t.module, name)
+		made := w.makes(t.Func) && (wanted || w.target.Features.KprobeMulti || slices.Contains(w.Also, name))
+		if !ends && !wanted && !made {
+			continue
 		}
-		all, err := w.takers(types)
-		if err != nil {
-			return fmt.Errorf("read the kernel's types: %w", err)
+		if wanted {
+			found++
 		}
-		for _, fn := range all {
-			if module != "" && w.ofKernel(fn) {
-				continue
-			}
-			names = append(names, fn.Name)
-			ends, wanted := module == "" && slices.Contains(w.ends, fn.Name), w.wanted(module, fn.Name)
-			made := w.makes(fn) && (wanted || w.target.Features.KprobeMulti || slices.Contains(w.Also, fn.Name))
-			if !ends && !wanted && !made {
-				continue
-			}
-			if wanted {
-				found++
-			}
-			if err := w.meet(module, fn.Name, ends, wanted, made); err != nil {
-				reasons[fn.Name] = reasonOf(err)
-				if e := (*showError)(nil); errors.As(err, &e) {
-					return e.err
-				}
+		if err := w.meet(t.module, name, ends, wanted, made); err != nil {
+			reasons[name] = reasonOf(err)
+			if e := (*showError)(nil); errors.As(err, &e) {
+				return e.err
 			}
 		}
 	}
@@ -260,7 +251,7 @@ func (w *follower) meets() error {
 			return spec.Errorf(name, spec.Span{Start: 0, End: len(name)}, "--also is %s: no function of this name can be traced that takes struct %s * and returns it", name, w.structure.Name)
 		}
 	}
-	return w.unmatched(found, names)
+	return w.unmatched(found, takers)
 }
 
 func (w *follower) leaveOut(name, reason string) {

@@ -7,13 +7,55 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/kallsyms"
 )
 
-// takers returns the functions with a parameter that points to objects.
-func (w *follower) takers(types *btf.Spec) ([]*btf.Func, error) {
-	all, err := w.mayTake(types)
-	return slices.DeleteFunc(all, func(fn *btf.Func) bool { return !w.takesAny(fn) }), err
+// taker is a function with a parameter that points to objects.
+type taker struct {
+	*btf.Func
+	module string // whose function it is, or "" for vmlinux
+}
+
+// takers returns the functions of the kernel and of Modules that take objects.
+func (w *follower) takers() (all []taker, err error) {
+	for _, module := range append([]string{""}, w.Modules...) {
+		types := w.target.Kernel
+		if module != "" {
+			if types, err = w.target.Module(module); err != nil {
+				continue // it has no types, or has gone
+			}
+		}
+		may, err := w.mayTake(types)
+		if err != nil {
+			return nil, err
+		}
+		for _, fn := range may {
+			if w.takesAny(fn) && (module == "" || !w.ofKernel(fn)) {
+				all = append(all, taker{fn, module})
+			}
+		}
+	}
+	return all, nil
+}
+
+// Symbols returns the symbols that [Follow] needs, for reading a symbol table. target may
+// have none; if more than these would be needed, they are all symbols.
+func (f Following) Symbols(t *spec.Trace, target *compiler.Target) kallsyms.Wanted {
+	w := newFollower(t, f, target)
+	if w.start() != nil {
+		return kallsyms.Wanted{}
+	}
+	takers, err := w.takers()
+	if err != nil {
+		return kallsyms.Wanted{}
+	}
+	wanted := []*spec.Trace{t}
+	for _, taker := range takers {
+		wanted = append(wanted, &spec.Trace{Func: spec.Ident{Name: taker.Name}})
+	}
+	return Symbols(wanted)
 }
 
 // mayTake returns functions, among them all that have such a parameter.
@@ -66,8 +108,12 @@ func (w *follower) wanted(module, name string) bool {
 }
 
 // unmatched returns an error if none of --in matches a function, and notes those that
-// match none beside others that do. names has all functions that get objects.
-func (w *follower) unmatched(found int, names []string) error {
+// match none beside others that do.
+func (w *follower) unmatched(found int, takers []taker) error {
+	var names []string
+	for _, t := range takers {
+		names = append(names, t.Name)
+	}
 	for _, in := range w.In {
 		if w.matched[in] {
 			continue

@@ -79,21 +79,33 @@ func (s *Specs) Bind(traces []*spec.Trace, c Choice, p *Programs, stderr io.Writ
 	}
 	b := &Bound{}
 	var err, misfit error
-	wanted := traces
-	if s.Follow != nil { // all functions are looked at
-		wanted = append(wanted, &spec.Trace{Func: spec.Ident{Name: "*"}})
+	if s.Follow != nil {
+		err = b.follow(traces[0], *s.Follow)
+	} else {
+		wanted := append(slices.Clip(traces), ObjectEnds(traces)...)
+		b.Kernel, err = c.Open(wanted, func(target *compiler.Target) bool {
+			b.Target = target
+			b.Plan, misfit = s.resolve(traces, target, p)
+			return resolve.Settled(misfit, target)
+		})
 	}
-	wanted = append(wanted, ObjectEnds(traces)...)
-	b.Kernel, err = c.Open(wanted, func(target *compiler.Target) bool {
-		b.Target = target
-		b.Plan, misfit = s.resolve(traces, target, p)
-		return resolve.Settled(misfit, target)
-	})
 	if err := cmp.Or(err, misfit); err != nil {
 		return nil, err
 	}
 	describePlan(stderr, traces, b.Plan)
 	return b, nil
+}
+
+// follow binds a spec that chooses objects, and how to follow them, to the running kernel.
+func (b *Bound) follow(t *spec.Trace, f resolve.Following) (err error) {
+	if b.Kernel, err = runtime.OpenKernel(); err != nil {
+		return err
+	}
+	if b.Target, err = b.Kernel.TargetFollowing(t, f); err != nil {
+		return err
+	}
+	b.Plan, err = resolve.Follow(t, f, b.Target)
+	return err
 }
 
 // ObjectEnds returns traces of the functions of which one ends an object that the
@@ -108,9 +120,6 @@ func ObjectEnds(traces []*spec.Trace) (ends []*spec.Trace) {
 }
 
 func (s *Specs) resolve(traces []*spec.Trace, target *compiler.Target, p *Programs) (*compiler.Plan, error) {
-	if s.Follow != nil {
-		return resolve.Follow(traces[0], *s.Follow, target)
-	}
 	// As in the classic ksnoop, a chain of one function is not a chain.
 	w := resolve.Wishes{Chain: p.Chain && len(traces) > 1, Attach: p.Attach, Objects: s.Objects}
 	plan, err := resolve.All(traces, target, w)
