@@ -216,3 +216,19 @@ func encoded(op asm.AtomicOp, dst, src asm.Register, off int16) asm.Instruction 
 	in.Constant = int64(op >> 8)
 	return in
 }
+
+// checkpointJumps is as many jumps as add up to 20 with those of a loop.
+const checkpointJumps = 12
+
+// checkpoint makes the verifier store its state, so that it does not go on from here once for
+// each way to this point of a loop. In a loop, it stores one only after 20 jumps or 100
+// instructions (is_state_visited, since 5.3). Jumps to the next instruction are left out of
+// the program that runs (opt_remove_nops, since 5.1).
+func (c *code) checkpoint() {
+	c.step("the verifier stores its state; these jumps do not run")
+	for range checkpointJumps {
+		next := c.fresh("stored")
+		c.emit(asm.Ja.Label(next))
+		c.label(next)
+	}
+}

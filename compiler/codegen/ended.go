@@ -19,15 +19,19 @@ const mostEnded = 16
 // missed.
 func (p *program) settle(full string) {
 	t := p.threads
-	slot, taken, ended := p.fresh("slot"), p.fresh("occupied"), p.fresh("slot")
-	lower, alive, all, settled := p.fresh("lower"), p.fresh("alive"), p.fresh("all"), p.fresh("settled")
+	slot, ended := p.fresh("slot"), p.fresh("slot")
+	lower, alive, settled := p.fresh("lower"), p.fresh("alive"), p.fresh("settled")
 	p.step("the topmost slot that is taken")
-	p.emit(asm.Mov.Imm(asm.R5, int32(t.slots)), asm.Mov.Reg(asm.R4, asm.R2), asm.Add.Reg(asm.R4, asm.R3))
+	p.emit(asm.Mov.Reg(asm.R4, asm.R2), asm.Add.Reg(asm.R4, asm.R3))
 	p.label(slot)
-	p.emit(asm.LoadMem(asm.R1, asm.R4, elementSlots, asm.DWord), asm.JNE.Imm(asm.R1, 0, taken))
-	p.down(settled)
-	p.emit(asm.Ja.Label(slot))
-	p.label(taken)
+	empty := p.deferred("empty", func() {
+		none := p.fresh("none")
+		p.down(none)
+		p.emit(asm.Ja.Label(slot))
+		p.label(none)
+		p.emit(asm.Mov.Imm(asm.R3, 0), asm.Ja.Label(settled))
+	})
+	p.emit(asm.LoadMem(asm.R1, asm.R4, elementSlots, asm.DWord), asm.JEq.Imm(asm.R1, 0, empty))
 	p.blur(full)
 	if !p.skipsSides() {
 		p.emit(asm.StoreMem(asm.RFP, spEnded, asm.R1, asm.DWord))
@@ -44,19 +48,18 @@ func (p *program) settle(full string) {
 	p.judge(alive)
 	p.abandon()
 	p.label(lower)
+	p.checkpoint()
+	p.step("the slot below")
 	p.emit(
-		asm.JEq.Imm(asm.R3, 0, all),
 		asm.Sub.Imm(asm.R3, int32(t.slot)),
-		asm.JGT.Imm(asm.R3, int32(t.last()), full), // never true: for the verifier
+		asm.JGT.Imm(asm.R3, int32(t.last()), alive), // below 0
 		asm.Sub.Imm(asm.R5, 1),
 		asm.JNE.Imm(asm.R5, 0, ended),
 	)
 	counted := p.fresh("count")
 	p.refuse(full, counted)
 	p.label(alive)
-	p.emit(asm.Add.Imm(asm.R3, int32(t.slot)))
-	p.label(all)
-	p.emit(asm.Mov.Imm(asm.R5, 0))
+	p.emit(asm.Add.Imm(asm.R3, int32(t.slot)), asm.Mov.Imm(asm.R5, 0))
 	p.label(counted)
 	p.countEnded()
 	if t.slots > mostEnded {
@@ -78,7 +81,6 @@ func (p *program) refuse(full, counted string) {
 	}
 	slot, same, refused := p.fresh("slot"), p.fresh("same"), p.fresh("refused")
 	p.step("too many have ended: is there one in this call's frame?")
-	p.emit(asm.Mov.Imm(asm.R5, int32(t.slots-mostEnded)))
 	p.label(slot)
 	p.emit(
 		asm.Mov.Reg(rStash, asm.R2),
@@ -86,11 +88,8 @@ func (p *program) refuse(full, counted string) {
 		asm.LoadMem(asm.R1, rStash, elementSlots, asm.DWord),
 		asm.LoadMem(asm.R0, asm.RFP, spTag, asm.DWord),
 		asm.JEq.Reg(asm.R1, asm.R0, same),
-		asm.JEq.Imm(asm.R3, 0, refused),
 		asm.Sub.Imm(asm.R3, int32(t.slot)),
-		asm.JGT.Imm(asm.R3, int32(t.last()), full), // never true: for the verifier
-		asm.Sub.Imm(asm.R5, 1),
-		asm.JNE.Imm(asm.R5, 0, slot),
+		asm.JLE.Imm(asm.R3, int32(t.last()), slot), // not below 0
 		asm.Ja.Label(refused),
 	)
 	p.label(same)
@@ -178,19 +177,20 @@ func (p *program) dropTwin(alive string) {
 	p.emit(
 		asm.StoreMem(asm.RFP, spSpill, asm.R3, asm.DWord),
 		asm.LoadMem(asm.R1, asm.RFP, spTag, asm.DWord),
-		asm.Mov.Imm(asm.R5, int32(t.slots)),
-		asm.Mov.Reg(asm.R4, asm.R2),
-		asm.Add.Reg(asm.R4, asm.R3),
 	)
 	p.label(lower)
 	p.down(all)
 	p.emit(
 		asm.LoadMem(asm.R0, asm.R4, elementSlots, asm.DWord),
-		asm.JEq.Imm(asm.R0, 0, lower),
 		asm.JEq.Reg(asm.R0, asm.R1, twin),
+		asm.Mov.Reg(asm.R5, asm.R0),
+		asm.Neg.Imm(asm.R5, 0),
+		asm.Or.Reg(asm.R5, asm.R0),
+		asm.ArSh.Imm(asm.R5, 63), // all bits, or 0 if the slot is empty
 		asm.Xor.Reg(asm.R0, asm.R1),
 		asm.LSh.Imm(asm.R0, 16), // without the numbers
 		asm.RSh.Imm(asm.R0, 16+classBits),
+		asm.And.Reg(asm.R0, asm.R5),
 		asm.JEq.Imm(asm.R0, 0, lower),
 	)
 	p.label(all)
@@ -269,7 +269,6 @@ func (p *program) stackBits() int32 {
 // abandon empties the slot at rStash, whose tag is in R1, and counts the call for
 // countEnded if it was of this function. R2, R3 and R5 are preserved.
 func (p *program) abandon() {
-	done := p.fresh("abandoned")
 	p.step("its return was missed")
 	if len(p.threads.big) > 0 {
 		small := p.fresh("small")
@@ -298,12 +297,12 @@ func (p *program) abandon() {
 		asm.LoadMem(asm.R4, asm.RFP, spTag, asm.DWord),
 		asm.Xor.Reg(asm.R4, asm.R1),
 		asm.RSh.Imm(asm.R4, 48),
-		asm.JNE.Imm(asm.R4, 0, done),
-		asm.LoadMem(asm.R4, asm.RFP, spEnded, asm.DWord),
-		asm.Add.Imm(asm.R4, 1),
+		asm.Sub.Imm(asm.R4, 1),
+		asm.RSh.Imm(asm.R4, 63), // 1 if the numbers are the same, else 0
+		asm.LoadMem(asm.R0, asm.RFP, spEnded, asm.DWord),
+		asm.Add.Reg(asm.R4, asm.R0),
 		asm.StoreMem(asm.RFP, spEnded, asm.R4, asm.DWord),
 	)
-	p.label(done)
 }
 
 // around preserves R2, R3 and R5 across calls.

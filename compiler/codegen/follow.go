@@ -179,6 +179,8 @@ func (p *program) endInside(size *compiler.Value) {
 	)
 	p.line()
 	p.label(next)
+	p.checkpoint()
+	p.step("the next object")
 	p.emit(
 		asm.Add.Imm(rStash, 8),
 		asm.JLT.Imm(rStash, 8*compiler.MostObjects, loop),

@@ -67,6 +67,13 @@ func (f *freed) ownBucket() {
 func (f *freed) empty(prefix string) {
 	slot, next := prefix+"slot", prefix+"next"
 	f.step("calls that have not returned")
+	if len(f.big) == 0 {
+		f.emit(asm.Mov.Imm(asm.R3, 0))
+		for i := range f.slots {
+			f.emit(asm.StoreMem(asm.R8, int16(elementSlots+i*f.slot), asm.R3, asm.DWord))
+		}
+		return
+	}
 	f.emit(asm.Mov.Imm(asm.R9, 0))
 	f.label(slot)
 	f.emit(
@@ -79,15 +86,14 @@ func (f *freed) empty(prefix string) {
 	)
 	f.deleteBig(prefix)
 	f.label(next)
+	f.checkpoint()
+	f.step("the next slot")
 	f.emit(asm.Add.Imm(asm.R9, int32(f.slot)), asm.JLE.Imm(asm.R9, int32(f.last()), slot))
 }
 
 // deleteBig deletes the large value of the call whose tag is in R2, if there is
 // one.
 func (f *freed) deleteBig(prefix string) {
-	if len(f.big) == 0 {
-		return
-	}
 	f.emit(
 		asm.LoadMem(asm.R1, asm.RFP, spTask, asm.DWord),
 		asm.StoreMem(asm.RFP, spBig, asm.R1, asm.DWord),

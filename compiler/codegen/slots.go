@@ -153,7 +153,6 @@ func (p *program) search(reg asm.Register, tag int, missing string, returns bool
 	p.later(other, func() {
 		p.step("further down")
 		lower := p.fresh("lower")
-		p.emit(asm.Mov.Imm(asm.R5, int32(t.slots)))
 		p.label(lower)
 		p.down(missing)
 		p.emit(
@@ -179,7 +178,6 @@ func (p *program) leaveEnded(done string) {
 	p.emit(
 		asm.LoadMem(asm.R3, asm.R2, elementTop, asm.DWord),
 		asm.JGT.Imm(asm.R3, int32(t.last()), done), // never true: for the verifier
-		asm.Mov.Imm(asm.R5, int32(t.slots)),
 		asm.Mov.Reg(asm.R4, asm.R2),
 		asm.Add.Reg(asm.R4, asm.R3),
 	)
@@ -206,16 +204,13 @@ func (p *program) leaveEnded(done string) {
 	)
 }
 
-// down points R4 to the slot below the one at R3 in the element at R2, and
-// decrements R5.
+// down points R4 to the slot below the one at R3 in the element at R2, or goes to none if
+// that is the lowest.
 func (p *program) down(none string) {
 	t := p.threads
 	p.emit(
-		asm.JEq.Imm(asm.R3, 0, none),
-		asm.Sub.Imm(asm.R5, 1),
-		asm.JEq.Imm(asm.R5, 0, none),
 		asm.Sub.Imm(asm.R3, int32(t.slot)),
-		asm.JGT.Imm(asm.R3, int32(t.last()), none),
+		asm.JGT.Imm(asm.R3, int32(t.last()), none), // below 0
 		asm.Mov.Reg(asm.R4, asm.R2),
 		asm.Add.Reg(asm.R4, asm.R3),
 	)
@@ -237,7 +232,6 @@ func (p *program) inside(level int, none string) {
 		asm.JGT.Imm(asm.R3, int32(t.last()), none), // never true: for the verifier
 		asm.Mov.Reg(asm.R4, asm.R2),
 		asm.Add.Reg(asm.R4, asm.R3),
-		asm.Mov.Imm(asm.R5, int32(t.slots)),
 	)
 	p.label(slot)
 	p.emit(
