@@ -30,6 +30,7 @@ func testPart(t *testing.T, k *kernel) {
 	t.Run("finder", func(t *testing.T) { testFinder(t, k) })
 	t.Run("globs", func(t *testing.T) { testPartGlobs(t, k) })
 	t.Run("refused", func(t *testing.T) { testPartRefused(t, k) })
+	t.Run("following", func(t *testing.T) { testFollowSymbols(t, k) })
 }
 
 // testPartGlobs checks that what a glob matches has the same programs with a part of the
@@ -258,6 +259,33 @@ func (k *kernel) refusesPart(t *testing.T, text string) {
 	require.NoError(t, err)
 	_, err = part.Target(resolve.Symbols([]*spec.Trace{trace}))
 	require.ErrorContains(t, err, "a module has other types")
+}
+
+// testFollowSymbols checks that objects are followed by the same programs with the symbols
+// of the functions that get them as with all symbols, and that no others are read.
+func testFollowSymbols(t *testing.T, k *kernel) {
+	if !k.target().Features.KprobeMulti {
+		return // follow needs --in, or is refused
+	}
+	opened, err := runtime.OpenKernel()
+	require.NoError(t, err)
+	trace, err := spec.Parse("vfs_fallocate(file)")
+	require.NoError(t, err)
+	whole := *k.target()
+	whole.Kernel, whole.FuncsTaking = opened.Types(), nil
+	f := resolve.Following{In: []string{"vfs_*", "do_*", "*poll*"}, Modules: runtime.LoadedModules()}
+	target, err := opened.TargetFollowing(trace, f)
+	require.NoError(t, err)
+	require.NotEmpty(t, target.Symbols.Lookup("vfs_fsync"))
+	require.Empty(t, target.Symbols.Lookup("ip_send_skb"), "it takes no file")
+	whole.Module, whole.Hookable = target.Module, target.Hookable
+	want, err := resolve.Follow(trace, f, &whole)
+	require.NoError(t, err)
+	got, err := resolve.Follow(trace, f, target)
+	require.NoError(t, err)
+	require.Greater(t, len(got.Probes), 20)
+	require.Equal(t, want.Unfollowed, got.Unfollowed)
+	requireSamePrograms(t, trace.Text, want.Probes, got.Probes)
 }
 
 // testSymbolTable checks that the symbol table is that of /proc/kallsyms,

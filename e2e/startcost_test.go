@@ -61,6 +61,7 @@ var starts = []start{
 	{"1 function", []string{"vfs_read"}},
 	{"25 functions at entry", many(" ($pid)")},
 	{"25 functions, entry and return", many("")},
+	{"a condition on the duration", []string{"vfs_read(file->f_flags, return) if $duration > 0"}},
 	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}},
 	{"a glob", []string{"vfs_rea*"}},
 	{"a glob of tracepoints", []string{"tp:sched_*"}},

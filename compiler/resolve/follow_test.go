@@ -26,6 +26,13 @@ func freeing() (types []btf.Type) {
 	return types
 }
 
+// followSymbols is the symbol table of followTarget.
+const followSymbols = compilertest.Symbols + `ffffffff81003000 T ip_rcv
+ffffffff81003100 T ip_merge
+ffffffff81003200 T kfree_skbmem
+ffffffff81003300 T ip_list
+`
+
 // followTarget returns a kernel with packets.
 func followTarget(t *testing.T, f compiler.Features) *compiler.Target {
 	void, ptr, fn, param := compilertest.Void, compilertest.Ptr, compilertest.Function, compilertest.Param
@@ -37,11 +44,7 @@ func followTarget(t *testing.T, f compiler.Features) *compiler.Target {
 		fn("ip_inlined", void, param("skb", ptr(packet))),
 		fn("ip_list", void, param("list", ptr(ptr(packet)))),
 	})...)
-	symbols, err := kallsyms.Read(strings.NewReader(compilertest.Symbols+`ffffffff81003000 T ip_rcv
-ffffffff81003100 T ip_merge
-ffffffff81003200 T kfree_skbmem
-ffffffff81003300 T ip_list
-`), nil)
+	symbols, err := kallsyms.Read(strings.NewReader(followSymbols), nil)
 	require.NoError(t, err)
 	target.Symbols = symbols
 	return target
@@ -106,6 +109,35 @@ func TestFollowByIndex(t *testing.T) {
 	require.NotZero(t, asked["___trim"])
 }
 
+// withFewSymbols returns a target that has only the symbols that f needs.
+func withFewSymbols(t *testing.T, trace *spec.Trace, f Following, target *compiler.Target) *compiler.Target {
+	few := *target
+	few.Symbols = nil
+	want := f.Symbols(trace, &few)
+	require.NotNil(t, want.Keep, "all symbols are needed")
+	require.False(t, want.Keep("nobody_takes_it"))
+	var err error
+	few.Symbols, err = kallsyms.Read(strings.NewReader(followSymbols), want.Keep)
+	require.NoError(t, err)
+	require.Empty(t, few.Symbols.Lookup("ip_list"), "a pointer to a pointer is no packet")
+	return &few
+}
+
+// All symbols are needed if the spec or the values to show name one, or if the spec does not
+// fit: the sentence about it may need any.
+func TestFollowNeedsAllSymbols(t *testing.T) {
+	target := followTarget(t, compilertest.WithMulti)
+	target.Symbols = nil
+	for _, text := range []string{"ip_rcv(skb) if skb->len > @jiffies", "ip_rcve(skb)", "ip_rcv(skb->nothing)"} {
+		trace, err := spec.Parse(text)
+		require.NoError(t, err, text)
+		require.Nil(t, Following{}.Symbols(trace, target).Keep, text)
+	}
+	trace, err := spec.Parse("ip_rcv(skb)")
+	require.NoError(t, err)
+	require.NotNil(t, Following{}.Symbols(trace, target).Keep)
+}
+
 func TestFollow(t *testing.T) {
 	for _, tc := range []struct {
 		spec string
@@ -127,9 +159,15 @@ func TestFollow(t *testing.T) {
 		t.Run(tc.spec, func(t *testing.T) {
 			trace, err := spec.Parse(tc.spec)
 			require.NoError(t, err)
-			plan, err := Follow(trace, Following{In: tc.in}, followTarget(t, compilertest.WithMulti))
+			target := followTarget(t, compilertest.WithMulti)
+			plan, err := Follow(trace, Following{In: tc.in}, target)
 			require.NoError(t, err)
 			require.ElementsMatch(t, tc.want, followedBy(plan))
+
+			few, err := Follow(trace, Following{In: tc.in}, withFewSymbols(t, trace, Following{In: tc.in}, target))
+			require.NoError(t, err)
+			require.Equal(t, followedBy(plan), followedBy(few))
+			require.Equal(t, plan.Unfollowed, few.Unfollowed)
 			require.Equal(t, compiler.Starts, plan.Probes[0].Follow.Role)
 			if tc.in == nil {
 				require.Equal(t, []string{"ip_inlined: ftrace has no hook in it"}, plan.Unfollowed)
