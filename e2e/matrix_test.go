@@ -104,7 +104,7 @@ func testMatrix(t *testing.T, suites []vm.Suite) {
 				t.SkipNow()
 			}
 			t.Log(kernel.Release)
-			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files)}
+			m := vm.Machine{QEMU: qemu, Kernel: kernel, Files: slices.Clone(files), KASLR: suite.String() != oneKernel}
 			if suite.String() == oneKernel {
 				m.Files = slices.Concat(m.Files, onceFiles(t, arch), distFiles(t, arch))
 			}

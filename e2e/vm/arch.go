@@ -34,7 +34,11 @@ func (a Arch) console() string {
 func (m Machine) hardware(dir string) []string {
 	console, output, status := filepath.Join(dir, consoleFile), filepath.Join(dir, outputFile), filepath.Join(dir, statusFile)
 	if m.Kernel.Arch != ARM64 {
-		return []string{"-cpu", m.cpu(), "-serial", "file:" + console, "-serial", "file:" + output, "-serial", "file:" + status}
+		args := []string{"-cpu", m.cpu(), "-serial", "file:" + console, "-serial", "file:" + output, "-serial", "file:" + status}
+		if m.quick() { // the kernel measures an HPET in a loop that is slow to emulate
+			args = append(args, "-M", "hpet=off")
+		}
+		return args
 	}
 	// The machine has one serial port itself, a pl011. Those on the PCI bus
 	// become ttyS0 to ttyS2, and the guest uses the last two, as on amd64.

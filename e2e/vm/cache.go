@@ -22,6 +22,7 @@ type Kernel struct {
 //
 //	RELEASE/vmlinuz, RELEASE/NAME.ko   complete as soon as the directory exists
 //	RELEASE/btf                        the kernel's types, once asked for
+//	RELEASE/vmlinux                    the kernel without compression, once booted so
 //	headers-RELEASE                    what modules for the kernel are built with
 //	SUITE-ARCH                         the release last chosen; its age says when apt was asked
 //	busybox                            a shell with its usual commands

@@ -34,11 +34,15 @@ func (m Machine) Run(ctx context.Context, output io.Writer) error {
 	if err := writeInitrd(filepath.Join(dir, initrdFile), append(modules, m.Files...)); err != nil {
 		return fmt.Errorf("write initramfs: %w", err)
 	}
+	image, err := m.image()
+	if err != nil {
+		return err
+	}
 	start := (*exec.Cmd).Start
 	if m.cpus() > 1 {
 		start = startInTurns
 	}
-	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(dir)...), start, filepath.Join(dir, outputFile), output); err != nil {
+	if err := runQEMU(exec.CommandContext(ctx, m.QEMU, m.arguments(image, dir)...), start, filepath.Join(dir, outputFile), output); err != nil {
 		return m.explain(cmp.Or(ctx.Err(), err), dir)
 	}
 	status, err := os.ReadFile(filepath.Join(dir, statusFile))

@@ -36,16 +36,19 @@ func TestKernelPackages(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	m := Machine{Kernel: Kernel{Dir: "k", Arch: AMD64}, Args: []string{"-a b"}, Append: "x=1"}
-	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
-	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "file:d/console", "file:d/output", "k/vmlinuz"})
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic cryptomgr.notests no_timer_check noapictimer x=1 -- "-a b"`, m.commandLine())
+	require.Subset(t, m.arguments("k", "d"), []string{"-smp", "1", "file:d/console", "file:d/output", "-kernel", "k", "hpet=off"})
 	m.CPUs = 2
 	m.Seed = 7
-	require.Subset(t, m.arguments("d"), []string{"-smp", "2", "-icount", "shift=1,sleep=off", "-seed", "7", "base=2026-01-01,clock=vm"})
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic cryptomgr.notests no_timer_check maxcpus=1 x=1 -- "-a b"`, m.commandLine())
+	require.Subset(t, m.arguments("k", "d"), []string{"-smp", "2", "-icount", "shift=1,sleep=off", "-seed", "7", "base=2026-01-01,clock=vm"})
 	m.Icount = true
-	require.Subset(t, m.arguments("d"), []string{"-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null", "max,cx16=off"})
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic cryptomgr.notests x=1 -- "-a b"`, m.commandLine())
+	require.Subset(t, m.arguments("k", "d"), []string{"-smp", "1", "-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null", "max,cx16=off"})
+	require.NotContains(t, m.arguments("k", "d"), "hpet=off")
 	m.Kernel.Arch = ARM64
-	require.Equal(t, `console=ttyAMA0 loglevel=5 panic=-1 oops=panic x=1 -- "-a b"`, m.commandLine())
-	require.Subset(t, m.arguments("d"), []string{"-M", "virt", "max,pauth-impdef=on", "file:d/console", "file,id=s2,path=d/status"})
+	require.Equal(t, `console=ttyAMA0 loglevel=5 panic=-1 oops=panic cryptomgr.notests x=1 -- "-a b"`, m.commandLine())
+	require.Subset(t, m.arguments("k", "d"), []string{"-M", "virt", "max,pauth-impdef=on", "file:d/console", "file,id=s2,path=d/status"})
 	m.Model = "cortex-a57"
-	require.Subset(t, m.arguments("d"), []string{"-cpu", "cortex-a57"})
+	require.Subset(t, m.arguments("k", "d"), []string{"-cpu", "cortex-a57"})
 }

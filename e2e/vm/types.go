@@ -17,24 +17,45 @@ import (
 // Types returns the path of a file with the kernel's BTF. The first call writes
 // the file next to the kernel's image.
 func (k Kernel) Types() (string, error) {
-	name := filepath.Join(k.Dir, "btf")
+	return k.unpacked("btf", func(vmlinux []byte) ([]byte, error) {
+		f, err := elf.NewFile(bytes.NewReader(vmlinux))
+		if err != nil {
+			return nil, err
+		}
+		section := f.Section(".BTF")
+		if section == nil {
+			return nil, fmt.Errorf("there is no section .BTF")
+		}
+		return section.Data()
+	})
+}
+
+// vmlinux returns the path of the kernel's ELF file, which QEMU boots with the help of
+// a note in it (CONFIG_PVH). The first call writes the file next to the image.
+func (k Kernel) vmlinux() (string, error) {
+	return k.unpacked("vmlinux", func(vmlinux []byte) ([]byte, error) { return vmlinux, nil })
+}
+
+// unpacked returns the path of a file next to the image that has a part of the kernel.
+// The first call writes it.
+func (k Kernel) unpacked(name string, part func(vmlinux []byte) ([]byte, error)) (string, error) {
+	name = filepath.Join(k.Dir, name)
 	if _, err := os.Stat(name); err == nil {
 		return name, nil
 	}
-	image, err := os.ReadFile(k.image())
-	if err != nil {
-		return "", err
+	vmlinux, err := readVmlinux(k.image())
+	if err == nil {
+		vmlinux, err = part(vmlinux)
 	}
-	types, err := readTypes(image)
 	if err != nil {
-		return "", fmt.Errorf("read the types of %s: %w", k.Release, err)
+		return "", fmt.Errorf("unpack %s: %w", k.image(), err)
 	}
-	temp, err := os.CreateTemp(k.Dir, ".btf-")
+	temp, err := os.CreateTemp(k.Dir, ".unpack-")
 	if err != nil {
 		return "", err
 	}
 	defer os.Remove(temp.Name())
-	if _, err := temp.Write(types); err != nil {
+	if _, err := temp.Write(vmlinux); err != nil {
 		return "", err
 	}
 	if err := temp.Chmod(0o644); err != nil {
@@ -46,8 +67,12 @@ func (k Kernel) Types() (string, error) {
 	return name, os.Rename(temp.Name(), name)
 }
 
-// readTypes finds the BTF in a bootable image.
-func readTypes(image []byte) ([]byte, error) {
+// readVmlinux returns the kernel in a bootable image.
+func readVmlinux(file string) ([]byte, error) {
+	image, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	payload, err := payload(image)
 	if err != nil {
 		return nil, err
@@ -56,15 +81,7 @@ func readTypes(image []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}
-	f, err := elf.NewFile(bytes.NewReader(vmlinux))
-	if err != nil {
-		return nil, err
-	}
-	section := f.Section(".BTF")
-	if section == nil {
-		return nil, fmt.Errorf("there is no section .BTF")
-	}
-	return section.Data()
+	return vmlinux, nil
 }
 
 // payload returns the compressed kernel in an image, without the size that
