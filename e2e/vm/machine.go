@@ -96,18 +96,14 @@ func (m Machine) cpus() int {
 // Linux 6.5 the kernel cannot do so here. init's arguments follow --.
 //
 // Without cryptomgr.notests the kernel tests its ciphers, which takes 2.5 s beside what the
-// guest does first. To test the timer and to measure the APIC's it reads its clock in loops,
-// which are slow to emulate.
+// guest does first. To test the timer it reads its clock in a loop, which is slow to emulate.
 func (m Machine) commandLine() string {
 	words := []string{"console=" + m.Kernel.Arch.console(), "loglevel=5", "panic=-1", "oops=panic", "cryptomgr.notests"}
 	if m.quick() {
 		words = append(words, "no_timer_check")
 	}
-	switch {
-	case m.cpus() > 1 && m.Kernel.Arch == AMD64:
+	if m.cpus() > 1 && m.Kernel.Arch == AMD64 {
 		words = append(words, "maxcpus=1")
-	case m.quick():
-		words = append(words, "noapictimer")
 	}
 	words = append(words, m.Append, "--")
 	for _, arg := range m.Args {

@@ -36,7 +36,7 @@ func TestKernelPackages(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	m := Machine{Kernel: Kernel{Dir: "k", Arch: AMD64}, Args: []string{"-a b"}, Append: "x=1"}
-	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic cryptomgr.notests no_timer_check noapictimer x=1 -- "-a b"`, m.commandLine())
+	require.Equal(t, `console=ttyS0 loglevel=5 panic=-1 oops=panic cryptomgr.notests no_timer_check x=1 -- "-a b"`, m.commandLine())
 	require.Subset(t, m.arguments("k", "d"), []string{"-smp", "1", "file:d/console", "file:d/output", "-kernel", "k", "hpet=off"})
 	m.CPUs = 2
 	m.Seed = 7
