@@ -62,6 +62,7 @@ var starts = []start{
 	{"25 functions at entry", many(" ($pid)")},
 	{"25 functions, entry and return", many("")},
 	{"a condition on the duration", []string{"vfs_read(file->f_flags, return) if $duration > 0"}},
+	{"a path", []string{"vfs_open(path:path)"}},
 	{"a line", []string{"p:opens do_sys_openat2 name=$arg2:ustring"}},
 	{"a glob", []string{"vfs_rea*"}},
 	{"a glob of tracepoints", []string{"tp:sched_*"}},

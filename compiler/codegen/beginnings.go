@@ -151,7 +151,7 @@ func (p *program) takeAll(w waiting, replaces bool) {
 		p.addBegun(compiler.CounterOpen, -1)
 	}
 	p.label(next)
-	p.checkpoint()
+	p.checkpoint(loopJumps)
 	p.step("the next entry")
 	p.emit(asm.Add.Imm(rBase, 1), asm.JLT.Imm(rBase, int32(p.window()), loop))
 	p.later(another, func() {
@@ -181,7 +181,7 @@ func (p *program) takeFree(w waiting) {
 	p.keepFound(w)
 	p.emit(asm.Ja.Label(found))
 	p.label(next)
-	p.checkpoint()
+	p.checkpoint(loopJumps)
 	p.step("the next entry")
 	p.emit(
 		asm.Add.Imm(rBase, 1),

@@ -217,16 +217,20 @@ func encoded(op asm.AtomicOp, dst, src asm.Register, off int16) asm.Instruction 
 	return in
 }
 
-// checkpointJumps is as many jumps as add up to 20 with those of a loop.
-const checkpointJumps = 12
+// How many jumps make the verifier store its state: in a loop, those that add up to 20
+// with the loop's own, and elsewhere 2 if there are 8 instructions.
+const (
+	loopJumps    = 12
+	meetingJumps = 8
+)
 
 // checkpoint makes the verifier store its state, so that it does not go on from here once for
-// each way to this point of a loop. In a loop, it stores one only after 20 jumps or 100
+// each way to this point. It stores one only after so many jumps, in a loop 20, or 100
 // instructions (is_state_visited, since 5.3). Jumps to the next instruction are left out of
 // the program that runs (opt_remove_nops, since 5.1).
-func (c *code) checkpoint() {
+func (c *code) checkpoint(jumps int) {
 	c.step("the verifier stores its state; these jumps do not run")
-	for range checkpointJumps {
+	for range jumps {
 		next := c.fresh("stored")
 		c.emit(asm.Ja.Label(next))
 		c.label(next)

@@ -48,7 +48,7 @@ func (p *program) settle(full string) {
 	p.judge(alive)
 	p.abandon()
 	p.label(lower)
-	p.checkpoint()
+	p.checkpoint(loopJumps)
 	p.step("the slot below")
 	p.emit(
 		asm.Sub.Imm(asm.R3, int32(t.slot)),

@@ -179,7 +179,7 @@ func (p *program) endInside(size *compiler.Value) {
 	)
 	p.line()
 	p.label(next)
-	p.checkpoint()
+	p.checkpoint(loopJumps)
 	p.step("the next object")
 	p.emit(
 		asm.Add.Imm(rStash, 8),

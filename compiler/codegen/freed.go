@@ -86,7 +86,7 @@ func (f *freed) empty(prefix string) {
 	)
 	f.deleteBig(prefix)
 	f.label(next)
-	f.checkpoint()
+	f.checkpoint(loopJumps)
 	f.step("the next slot")
 	f.emit(asm.Add.Imm(asm.R9, int32(f.slot)), asm.JLE.Imm(asm.R9, int32(f.last()), slot))
 }

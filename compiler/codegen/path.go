@@ -9,23 +9,30 @@ import (
 )
 
 // Offsets in the buffer of a walk. It shares the stack with the strings of
-// conditions, which are evaluated before.
+// conditions, which are evaluated before. The number of steps tells the verifier's
+// states of a loop apart, and the highest of their addresses is compared first.
 const (
 	walkSpan  = 0                 // bytes of a structure
 	walkMount = compiler.WalkSpan // address of the mount
 	walkRoot  = walkMount + 8     // root of that mount
 	walkGone  = walkRoot + 8      // 1 if the name of the file is gone
-	walkSteps = walkGone + 8      // steps so far
-	_         = uint(textBuffer - walkSteps - 8)
+	walkSteps = textBuffer - 8    // steps so far
+	_         = uint(walkSteps - walkGone - 8)
 )
+
+// shortNames is the largest number of steps of a walk for whose names there is another
+// try, with more room.
+const shortNames = 32
 
 // reserveWalk reserves the buffer of a walk.
 func (p *program) reserveWalk() {
-	isPath := func(v *compiler.Value) bool { return v.Text == compiler.PathText }
 	if slices.ContainsFunc(p.probe.Entry, isPath) || slices.ContainsFunc(p.probe.Return, isPath) {
 		p.buffer = p.room(textBuffer)
 	}
 }
+
+// isPath reports whether a value is shown as a path.
+func isPath(v *compiler.Value) bool { return v.Text == compiler.PathText }
 
 // walker writes the code of one walk.
 type walker struct {
@@ -63,10 +70,13 @@ func (p *program) capturePath(w *compiler.PathWalk, slot compiler.Slot, fault st
 	k.get(asm.R1, walkSteps)
 	p.emit(asm.Add.Imm(asm.R1, 1))
 	k.put(walkSteps, asm.R1)
-	p.emit(asm.JLT.Imm(asm.R1, compiler.MostNames, step))
-
-	p.label(cut)
-	p.emit(asm.Mov.Imm(asm.R1, int32(compiler.PathCut)), asm.Ja.Label(end))
+	if k.form.longer != "" {
+		p.emit(asm.JLT.Imm(asm.R1, shortNames, step), asm.Ja.Label(k.form.longer))
+	} else {
+		p.emit(asm.JLT.Imm(asm.R1, compiler.MostNames, step))
+		p.label(cut)
+		p.emit(asm.Mov.Imm(asm.R1, int32(compiler.PathCut)), asm.Ja.Label(end))
+	}
 	k.cross(cross, whole, next)
 	k.top(top, whole, end)
 	p.label(whole)
@@ -103,18 +113,18 @@ func (k *walker) root(off int) {
 }
 
 // gone determines whether the dentry at rBase has lost its name: it is in no list
-// of names, and not the root of its file system (d_unlinked of the kernel).
+// of names, and not the root of its file system (d_unlinked of the kernel). It does
+// not branch, as the verifier would go through the loop once for each outcome.
 func (k *walker) gone() {
-	named := k.fresh("named")
-	k.emit(asm.Mov.Imm(asm.R1, 0))
-	k.put(walkGone, asm.R1)
 	k.span(k.Hashed, k.Parent)
 	k.member(asm.R1, k.Hashed)
-	k.emit(asm.JNE.Imm(asm.R1, 0, named))
-	k.member(asm.R1, k.Parent)
-	k.emit(asm.JEq.Reg(asm.R1, rBase, named), asm.Mov.Imm(asm.R1, 1))
+	k.member(asm.R2, k.Parent)
+	k.emit(asm.Sub.Reg(asm.R2, rBase))
+	for _, r := range []asm.Register{asm.R1, asm.R2} { // 1 unless it is 0
+		k.emit(asm.Mov.Reg(asm.R3, r), asm.Neg.Imm(asm.R3, 0), asm.Or.Reg(r, asm.R3), asm.RSh.Imm(r, 63))
+	}
+	k.emit(asm.Xor.Imm(asm.R1, 1), asm.And.Reg(asm.R1, asm.R2))
 	k.put(walkGone, asm.R1)
-	k.label(named)
 }
 
 // name adds the name whose pointer the last span has read.

@@ -56,6 +56,9 @@ func (p *program) record(items []*compiler.Value, head func()) {
 	fixed, strings := p.splitStrings(items)
 	forms := p.forms()
 	p.countMatched()
+	if slices.ContainsFunc(strings, isPath) {
+		p.checkpoint(meetingJumps) // for 6.1, no states are equal once they have reserved by themselves
+	}
 	p.reserve(l.SizeFor(forms[0]), lost)
 	p.emit(asm.Mov.Reg(rOut, asm.R0))
 	p.origin = 0
