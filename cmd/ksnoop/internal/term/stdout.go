@@ -91,7 +91,7 @@ func (o *Stdout) Write(p []byte) (n int, err error) {
 		}
 		m, err := o.file.Write(p[n : min(len(p)-n, o.atOnce)+n])
 		n += m
-		if err != nil {
+		if err != nil && !errors.Is(err, unix.EAGAIN) { // others may have made it non-blocking, and filled it
 			return n, o.explain(err)
 		}
 	}

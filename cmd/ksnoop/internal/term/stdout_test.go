@@ -48,6 +48,28 @@ func TestStdoutReader(t *testing.T) {
 	}
 }
 
+// TestStdoutNonBlocking verifies that a reader gets everything if another program, such as
+// the command, has made the file non-blocking and fills it.
+func TestStdoutNonBlocking(t *testing.T) {
+	var fds [2]int
+	require.NoError(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
+	r, w := os.NewFile(uintptr(fds[0]), "reader"), os.NewFile(uintptr(fds[1]), "writer")
+	defer r.Close()
+	o := NewStdout(w)
+	o.atOnce = 1 << 20 // more than there is room for
+	require.NoError(t, unix.SetNonblock(fds[1], true))
+	want := bytes.Repeat([]byte("0123456789"), 50_000)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := o.Write(want)
+		failed <- errors.Join(err, w.Close())
+	}()
+	got, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, <-failed)
+	require.Equal(t, want, got)
+}
+
 // TestStdoutHurry verifies that a write to a reader that never reads ends after
 // Hurry, whether that is called before or during the write.
 func TestStdoutHurry(t *testing.T) {
