@@ -22,6 +22,7 @@ type printing struct {
 	unit     *compiler.Unit
 	out      render.Printer
 	recorder *recorder // writes the records to a file, too; or nil
+	failed   bool      // the output has taken no more
 }
 
 func (p *printing) open(k *runtime.Kernel, unit *compiler.Unit) (err error) {
@@ -76,7 +77,11 @@ func (p *printing) end(counts runtime.SessionCounts, losses *watch, tables *tabl
 	return p.flush()
 }
 
-func (p *printing) flush() error { return p.out.Flush(p.streams.Out) }
+func (p *printing) flush() error {
+	err := p.out.Flush(p.streams.Out)
+	p.failed = err != nil
+	return err
+}
 
 // due reports whether text is to be written: no more events wait, or there is much of it.
 func due(out render.Printer, events interface{ Idle() bool }) bool {

@@ -66,6 +66,7 @@ type recorder struct {
 	naming  naming
 	ev      runtime.Event
 	shown   *printing // prints the records, too; or nil
+	unshown error     // why they are not printed any more, or nil
 }
 
 func (r *recorder) open(k *runtime.Kernel, unit *compiler.Unit) error {
@@ -141,7 +142,18 @@ func specsOf(unit *compiler.Unit) (texts []string) {
 // unwritten is how long records may wait for a block to become full.
 const unwritten = time.Second
 
+// follow writes what comes. If that cannot be printed any more, as the reader has gone, it
+// ends as at a limit: what was read until then is recorded as a whole.
 func (r *recorder) follow(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
+	err := r.take(session, run, losses, tables)
+	if err == nil || r.shown == nil || !r.shown.failed {
+		return err
+	}
+	r.unshown, r.shown = err, nil
+	return nil
+}
+
+func (r *recorder) take(session *runtime.Session, run *tracing, losses *watch, tables *tables) error {
 	stop := r.tick(session)
 	defer stop()
 	tables.keep = r.keep
@@ -333,14 +345,14 @@ func (r *recorder) settle() error {
 
 func (r *recorder) end(counts runtime.SessionCounts, losses *watch, tables *tables) error {
 	if err := r.losses(losses); err != nil {
-		return err
+		return errors.Join(r.unshown, err)
 	}
 	if r.shown != nil {
 		return errors.Join(r.shown.end(counts, losses, tables), r.out.End(counts))
 	}
 	if tables.passes { // the last pass has not ended
-		return r.out.End(counts)
+		return errors.Join(r.unshown, r.out.End(counts))
 	}
 	_, err := tables.ofEnd()
-	return errors.Join(err, r.out.End(counts))
+	return errors.Join(r.unshown, err, r.out.End(counts))
 }

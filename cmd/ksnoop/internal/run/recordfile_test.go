@@ -19,6 +19,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 	"github.com/ksnoop/ksnoop/runtime"
 	"github.com/ksnoop/ksnoop/runtime/recording"
+	"github.com/ksnoop/ksnoop/runtime/render"
 	"github.com/ksnoop/ksnoop/runtime/userstack"
 )
 
@@ -204,6 +205,53 @@ func TestRecordStuck(t *testing.T) {
 	}
 }
 
+// numberEvent returns an event with a number at offset 56 of its records, of 64 bytes.
+func numberEvent() *compiler.EventType {
+	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	return &compiler.EventType{
+		Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}, Kind: compiler.EntryEvent,
+		Items:  []*compiler.Value{{Name: "n", Type: integer, Scalar: &compiler.Scalar{Size: 4, Signed: true}}},
+		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
+	}
+}
+
+type noTables struct{ tableSource }
+
+func (noTables) Tables() ([]*runtime.Table, error) { return nil, nil }
+
+// TestRecordUnshown verifies that a recording is whole if what is recorded cannot be printed
+// any more.
+func TestRecordUnshown(t *testing.T) {
+	unit := &compiler.Unit{Events: []*compiler.EventType{numberEvent()}}
+	name := filepath.Join(t.TempDir(), "file")
+	f, err := openFile(&FileOptions{Name: name}, &term.Streams{})
+	require.NoError(t, err)
+	require.NoError(t, f.create())
+	p := &printing{o: &Options{}, streams: &term.Streams{Out: refused{term.ErrReaderGone}}, unit: unit}
+	p.out, err = render.New(unit, render.Options{Format: "compact"})
+	require.NoError(t, err)
+	r := &recorder{o: p.o, file: f, unit: unit, shown: p}
+	require.NoError(t, r.begin(new(runtime.Session)))
+	const records = 5000 // more than is kept to be printed at once
+	for range records {
+		require.NoError(t, r.record(make([]byte, 64)))
+	}
+	all := &tables{source: noTables{}}
+	require.NoError(t, r.follow(nil, &tracing{}, &watch{}, all))
+	require.ErrorIs(t, r.end(runtime.SessionCounts{Events: []runtime.Counts{{EventType: unit.Events[0]}}}, &watch{}, all), term.ErrReaderGone)
+	require.NoError(t, f.Close())
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	in, err := recording.NewReader(bytes.NewReader(content))
+	require.NoError(t, err)
+	n := 0
+	for item := (recording.Item{}); item.End == nil; n++ {
+		item, err = in.Next()
+		require.NoError(t, err)
+	}
+	require.Equal(t, records+1, n)
+}
+
 // TestRecordFiles verifies that each file of a rotated recording can be read alone, and
 // that together they have all records.
 func TestRecordFiles(t *testing.T) {
@@ -211,12 +259,7 @@ func TestRecordFiles(t *testing.T) {
 	f, err := openFile(&FileOptions{Name: name, Rotate: 300, Keep: 9}, &term.Streams{})
 	require.NoError(t, err)
 	require.NoError(t, f.create())
-	integer := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
-	ev := &compiler.EventType{
-		Probe: &compiler.Probe{Func: &compiler.Function{Name: "f"}}, Kind: compiler.EntryEvent,
-		Items:  []*compiler.Value{{Name: "n", Type: integer, Scalar: &compiler.Scalar{Size: 4, Signed: true}}},
-		Layout: compiler.Layout{Size: 64, Faults: 48, Slots: []compiler.Slot{{Off: 56, Data: 56, Cap: 4, Full: 4}}},
-	}
+	ev := numberEvent()
 	r := &recorder{o: &Options{Version: "1"}, file: f, unit: &compiler.Unit{Events: []*compiler.EventType{ev}}}
 	require.NoError(t, r.begin(new(runtime.Session)))
 	for i := range 40 {
