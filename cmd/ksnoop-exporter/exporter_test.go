@@ -66,9 +66,13 @@ func makeCalls(calls string) {
 }
 
 // call lets another process make calls, as the exporter's own are not counted.
-func call(t *testing.T, calls string) {
+func call(t *testing.T, calls string) { callBy(t, calls, func(*exec.Cmd) {}) }
+
+// callBy lets a process make calls whose command was prepared.
+func callBy(t *testing.T, calls string, prepare func(*exec.Cmd)) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), callsEnv+"="+calls)
+	prepare(cmd)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

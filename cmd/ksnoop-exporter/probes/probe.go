@@ -16,6 +16,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/cgroup"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -126,7 +127,7 @@ func (p *Probe) attach(k *runtime.Kernel, o *Options) error {
 	if render.NeedsSymbols(session.Unit(), "json") {
 		symbols.Load()
 	}
-	p.printer, err = render.New(&compiler.Unit{}, render.Options{Format: "json", Symbols: symbols, Wall: unset})
+	p.printer, err = render.New(&compiler.Unit{}, render.Options{Format: "json", Symbols: symbols, Containers: cgroup.NewTable(), Wall: unset})
 	if err == nil {
 		err = p.printer.Flush(io.Discard) // the line before the rows
 	}
