@@ -146,18 +146,19 @@ func (p *compactPrinter) diff(v *runtime.Value) error {
 	return nil
 }
 
-// diffs prints the differences of all values that are compared.
-func (p *jsonPrinter) diffs(ev *runtime.Event) error {
+// diffs prints the differences of all values that are compared. Of several with one name, as
+// with different formats, the second one has the number that its item has.
+func (p *jsonPrinter) diffs(ev *runtime.Event, items []jsonItem) error {
 	start := p.open(`,"diff":{`)
 	for i := range ev.Values {
 		v := &ev.Values[i]
-		if v.Was == nil {
+		if v.Was == nil || v.Hidden {
 			continue
 		}
 		if _, unreadable := unreadableDiff(v); unreadable != nil {
 			continue // it is among the faults
 		}
-		p.key(string(quoteJSON(nil, v.Was.Name)))
+		p.key(jsonName(v.Was.Name + items[i].name[len(v.Name):]))
 		p.text = append(p.text, '[')
 		if err := p.diff(v); err != nil {
 			return err

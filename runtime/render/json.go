@@ -81,7 +81,7 @@ func (p *jsonPrinter) Event(ev *runtime.Event) error {
 	if err := p.values(ev.Values[n:], s.items[n:], processOf(ev)); err != nil {
 		return err
 	}
-	if err := p.diffs(ev); err != nil {
+	if err := p.diffs(ev, s.items); err != nil {
 		return err
 	}
 	p.notes(ev.Values[n:], s.items[n:])
@@ -179,7 +179,7 @@ func (p *jsonPrinter) notes(values []runtime.Value, items []jsonItem) {
 	p.containerOf(values)
 	start := p.open(`,"pointers":{`)
 	for i := range values {
-		if v := &values[i]; v.Pointee != nil && v.Fault != compiler.ValueFault {
+		if v := &values[i]; v.Pointee != nil && v.Fault != compiler.ValueFault && !v.Hidden {
 			p.key(items[i].key)
 			p.hex(v.Addr)
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,8 @@ import (
 func TestJSON(t *testing.T) {
 	number := plain("n", intType)
 	result := plain("return", intType)
+	hiddenPointer := pointerTo("h", pairType) // as a recording may have
+	hiddenPointer.Hidden = true
 	one := []byte{1, 0, 0, 0}
 	lines := strictSchema(t, "trace")
 	for _, tc := range []struct {
@@ -52,6 +55,9 @@ func TestJSON(t *testing.T) {
 		{"diff", compiler.CallEvent, append(diffs(), runtime.Value{Value: number, Data: one}),
 			`"args":{"n":1},"diff":{"n":[{"before":1,"after":2}],"x":[{"before":"0x1","after":"0x2"}],"p":[{"member":"b","before":2,"after":3}],"q":[],"s":[]},` +
 				`"truncated":{"diff(q)":{"shown":4,"of":8}},"faults":{"diff(r)":"NULL pointer at return"}`},
+		{"diffs of one name", compiler.CallEvent, slices.Concat(diffs()[:2], diffs()[:2]),
+			`"args":{},"diff":{"n":[{"before":1,"after":2}],"n#2":[{"before":1,"after":2}]}`},
+		{"hidden", compiler.EntryEvent, []runtime.Value{{Value: hiddenPointer, Addr: 1, Data: one}, {Value: number, Data: one}}, `"args":{"n":1}`},
 		{"strings", compiler.EntryEvent, []runtime.Value{
 			{Value: plain("s", &btf.Array{Type: charType, Nelems: 8}), Data: []byte("eth0\x00\x00\x00\x00")},
 			{Value: plain("b", bytes4), Data: []byte{0, 1, 2, 0xff}},
