@@ -38,7 +38,9 @@ func (t *tester) collect(u *testUnit) {
 		}
 	}
 	names := render.NewSymbols(t.kernel.Finder, term.WarnOn(t.streams.Err))
-	lines, err := render.New(u.unit, render.Options{Format: "compact", Values: btfdump.Options{Compact: true, EmitStrings: true}, Symbols: names, Stacks: userstack.Running(), Look: render.Look{NoHeader: true}})
+	lines, err := render.New(u.unit, render.Options{
+		Format: "compact", Values: btfdump.Options{Compact: true, EmitStrings: true}, Symbols: names, Stacks: userstack.Running(), Containers: t.containers, Look: render.Look{NoHeader: true},
+	})
 	u.shown = make(chan error, 1)
 	if err != nil {
 		u.shown <- err

@@ -14,6 +14,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/suite"
 	"github.com/ksnoop/ksnoop/compiler/suite/bind"
 	"github.com/ksnoop/ksnoop/runtime"
+	"github.com/ksnoop/ksnoop/runtime/cgroup"
 	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
@@ -42,13 +43,14 @@ type tester struct {
 	exited  suite.Exited
 	results []testResult
 
-	interrupted *suite.Result // the result if a signal came before the end of --for, or nil
+	containers  render.Containers // of cgroups that tables and evidence show
+	interrupted *suite.Result     // the result if a signal came before the end of --for, or nil
 }
 
 // newTester opens everything that can be missing, before anything is done in the
 // kernel.
 func newTester(o *Options, s *term.Streams, file *suite.Suite) (_ *tester, err error) {
-	t := &tester{options: o, streams: s, suite: file, counted: everything(file), bind: resolve.All}
+	t := &tester{options: o, streams: s, suite: file, counted: everything(file), bind: resolve.All, containers: cgroup.NewTable()}
 	given := len(o.Command) > 0 || file.Run != nil
 	if given && o.Bounds.Duration > 0 {
 		return nil, exit.Usagef("--for ends a test of what others do, and this one runs a command: limit it in the file, as in run COMMAND timeout 10s")

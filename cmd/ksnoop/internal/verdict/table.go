@@ -70,13 +70,13 @@ func (t *tester) showTable(r *testResult) error {
 		shown = r.breaking
 	}
 	text, err := tableAs(shown, render.Options{
-		Values: values, Symbols: names, Look: render.Look{Width: tableWidth}, Arrange: render.Arrangement{Top: tableRows},
+		Values: values, Symbols: names, Containers: t.containers, Look: render.Look{Width: tableWidth}, Arrange: render.Arrangement{Top: tableRows},
 	})
 	if err != nil {
 		return err
 	}
 	r.Notes = append(r.Notes, strings.Split(strings.TrimSpace(text), "\n")...)
-	text, err = tableAs(r.table, render.Options{Format: "json", Values: btfdump.Options{EmitStrings: true}, Symbols: names})
+	text, err = tableAs(r.table, render.Options{Format: "json", Values: btfdump.Options{EmitStrings: true}, Symbols: names, Containers: t.containers})
 	r.json = []byte(strings.TrimSpace(text))
 	return err
 }
