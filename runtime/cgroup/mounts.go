@@ -8,7 +8,6 @@
 package cgroup
 
 import (
-	"bufio"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,20 +18,18 @@ import (
 // Mounts returns the mount points of cgroup v2 in a mountinfo file, whose lines are like
 // "31 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw".
 func Mounts(mountinfo string) ([]string, error) {
-	f, err := os.Open(mountinfo)
+	text, err := os.ReadFile(mountinfo)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	var mounts []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		mount, fstype, ok := strings.Cut(lines.Text(), " - ")
+	for line := range strings.Lines(string(text)) { // of any length, as those of overlayfs have all layers
+		mount, fstype, ok := strings.Cut(line, " - ")
 		if fields := strings.Fields(mount); ok && strings.HasPrefix(fstype, "cgroup2 ") && len(fields) > 4 {
 			mounts = append(mounts, unescapeMount(fields[4]))
 		}
 	}
-	return mounts, lines.Err()
+	return mounts, nil
 }
 
 // unescapeMount decodes the kernel's escapes for white space in a mount point.
