@@ -56,7 +56,7 @@ type FirstCall struct {
 // Samples holds a CPU's sums and extremes of values, besides their histograms.
 type Samples struct {
 	// Low and High are the sums of the lower and of the upper halves of the
-	// values. The upper halves have the sign.
+	// values. Both halves of signed values have a sign.
 	Low, High uint64
 	Faulted   uint64 // matching calls whose value could not be read
 	Extremes  [Nesting]Extremes

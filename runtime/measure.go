@@ -97,7 +97,7 @@ func (m *Measured) addSamples(r io.Reader) error {
 		}
 		m.Negative.Merge(&histogram)
 	}
-	m.Sum = m.Sum.Add(number(s.High, m.Probe.Signed()).shifted()).Add(NewUint(s.Low))
+	m.Sum = m.Sum.Add(number(s.High, m.Probe.Signed()).shifted()).Add(number(s.Low, m.Probe.Signed()))
 	m.Faulted += s.Faulted
 	for _, e := range s.Extremes {
 		if e.Most != 0 || e.NotLeast != 0 { // one of them is nonzero once there is a value

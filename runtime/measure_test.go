@@ -38,12 +38,13 @@ func keptOn(cpu int, signed bool, values []uint64) io.Reader {
 		if i%2 != cpu {
 			continue
 		}
-		s.Low += v & math.MaxUint32
 		ordered := v
 		if signed {
-			s.High += uint64(int64(v) >> 32)
+			s.Low += uint64(int64(int32(v)))
+			s.High += uint64((int64(v)>>31 + 1) >> 1)
 			ordered ^= 1 << 63
 		} else {
+			s.Low += v & math.MaxUint32
 			s.High += v >> 32
 		}
 		if signed && int64(v) < 0 {

@@ -179,7 +179,7 @@ func newCell(a *compiler.Aggregate, l *compiler.TableLayout, calls uint64, b []b
 	case compiler.Count:
 		c.Number = NewUint(calls)
 	case compiler.Sum, compiler.Avg:
-		c.Number = number(order.Uint64(b[8:]), a.Signed()).shifted().Add(NewUint(order.Uint64(b)))
+		c.Number = number(order.Uint64(b[8:]), a.Signed()).shifted().Add(number(order.Uint64(b), a.Signed()))
 	case compiler.Min, compiler.Max:
 		c.Number = extreme(extremeOf(a, l, b), a.Signed())
 	default:

@@ -14,6 +14,16 @@ import (
 	"github.com/ksnoop/ksnoop/compiler"
 )
 
+// TestSumCell verifies that a sum of small negative numbers is in its lower half alone, which
+// others may read before the upper one is added, and that it does not overflow there.
+func TestSumCell(t *testing.T) {
+	a := &compiler.Aggregate{Kind: compiler.Sum, Value: &compiler.Value{Scalar: &compiler.Scalar{Size: 4, Signed: true}}}
+	const calls = 1 << 34
+	low := int64(-11 * calls)
+	cell := newCell(a, &compiler.TableLayout{}, calls, binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(low)), 0))
+	require.Equal(t, "-188978561024", cell.Number.String())
+}
+
 // TestTableJoined verifies that rows that look the same become one, with all aggregates
 // of both, and that the others and the table itself stay as they are.
 func TestTableJoined(t *testing.T) {

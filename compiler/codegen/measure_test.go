@@ -216,6 +216,7 @@ func TestMeasureValues(t *testing.T) {
 		{"read(count) if return >= 0", []uint64{4, 4, 5}, 4, 5, false},
 		{"read(return)", []uint64{4, 1 << 63, math.MaxUint64, 1<<63 - 1}, math.MinInt64, math.MaxInt64, true},
 		{"read(return) if count >= 1", []uint64{4, math.MaxUint64 - 4}, -5, 4, true},
+		{"read(return) if count >= 2", []uint64{1 << 31, 1<<63 - 1<<31, math.MaxUint64 - 1<<31, 1<<63 + 1<<31}, -1<<63 + 1<<31, 1<<63 - 1<<31, true},
 		{"r read $retval:s64", []uint64{4, math.MaxUint64 - 4}, -5, 4, true},
 		{"read(return:u8)", []uint64{0x104, 0x105}, 4, 5, false},
 	} {
@@ -228,10 +229,11 @@ func TestMeasureValues(t *testing.T) {
 				if tc.spec == "read(return:u8)" {
 					v &= 0xff
 				}
-				want.Low += v & math.MaxUint32
 				if tc.signed {
-					want.High += uint64(int64(v) >> 32)
+					want.Low += uint64(int64(int32(v)))
+					want.High += uint64((int64(v)>>31 + 1) >> 1)
 				} else {
+					want.Low += v & math.MaxUint32
 					want.High += v >> 32
 				}
 				if tc.signed && int64(v) < 0 {

@@ -31,15 +31,23 @@ func (p *program) sample(done string) {
 }
 
 // addToSum adds the two halves of the value separately, so that no sum
-// overflows.
+// overflows. The lower half of a signed value has a sign, too: to add a small negative
+// number changes one of the sums alone, as others may read them at any moment.
 func (p *program) addToSum(signed bool) {
+	p.emit(asm.Mov.Reg32(asm.R1, rSample))
+	if signed {
+		p.emit(asm.LSh.Imm(asm.R1, 32), asm.ArSh.Imm(asm.R1, 32))
+	}
 	p.emit(
-		asm.Mov.Reg32(asm.R1, rSample),
 		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesLow),
 		asm.Mov.Reg(asm.R1, rSample),
-		shiftRight(signed).Imm(asm.R1, 32),
-		asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesHigh),
 	)
+	if signed { // the upper half is one more if the lower one is negative
+		p.emit(asm.ArSh.Imm(asm.R1, 31), asm.Add.Imm(asm.R1, 1), asm.ArSh.Imm(asm.R1, 1))
+	} else {
+		p.emit(asm.RSh.Imm(asm.R1, 32))
+	}
+	p.emit(asm.AddAtomic.Mem(asm.R0, asm.R1, asm.DWord, compiler.SamplesHigh))
 }
 
 // extremes updates the greatest and the least value, which are at an offset from R0.

@@ -88,7 +88,7 @@ func (tr *trial) checkSamples(p *compiler.Probe) error {
 		return new(big.Int).SetUint64(v)
 	}
 	got := number(s.High)
-	got.Add(got.Lsh(got, 32), new(big.Int).SetUint64(s.Low))
+	got.Add(got.Lsh(got, 32), number(s.Low))
 	if got.Cmp(sum) != 0 {
 		return fmt.Errorf("sum %v, and not %v", got, sum)
 	}
