@@ -32,6 +32,7 @@ func (c Container) String() string {
 //	/kubepods/burstable/podUID/ID                                 the same without systemd
 //	/kubepods.slice/.../crio-ID.scope                             CRI-O
 //	/machine.slice/libpod-ID.scope/container                      podman
+//	/system.slice/web.service/libpod-payload-ID                   podman in a service's cgroup
 //	/machine.slice/machine-NAME.scope                             systemd-machined
 //	/machine.slice/systemd-nspawn@NAME.service                    systemd-nspawn
 //	/lxc.payload.NAME                                             LXC
@@ -51,7 +52,7 @@ func Parse(path string) (c Container, ok bool) {
 
 // runtimes has the name of a runtime by what is before the identifier in the cgroup's
 // name, where the two differ.
-var runtimes = map[string]string{"cri-containerd": "containerd", "crio": "cri-o", "libpod": "podman"}
+var runtimes = map[string]string{"cri-containerd": "containerd", "crio": "cri-o", "libpod": "podman", "libpod-payload": "podman"}
 
 // parsePart returns the container that a part of a path is the cgroup of. above is the
 // part before.

@@ -11,6 +11,7 @@ var (
 	id    = strings.Repeat("0123456789abcdef", 4)
 	other = strings.Repeat("fedcba9876543210", 4)
 	third = strings.Repeat("7777777700000000", 4)
+	brief = strings.Repeat("8888888800000000", 4)
 )
 
 // TestParse covers the paths that the runtimes give to cgroups.
@@ -28,6 +29,7 @@ func TestParse(t *testing.T) {
 		pod + "crio-" + id + ".scope/system.slice/ssh.service":    {Runtime: "cri-o", ID: id},
 		"/machine.slice/libpod-" + id + ".scope/container":        {Runtime: "podman", ID: id},
 		"/libpod_parent/libpod-" + id:                             {Runtime: "podman", ID: id},
+		"/system.slice/web.service/libpod-payload-" + id:          {Runtime: "podman", ID: id},
 		`/machine.slice/machine-my\x2dbox.scope`:                  {Runtime: "systemd", Name: "my-box"},
 		"/machine.slice/systemd-nspawn@box.service/payload":       {Runtime: "systemd", Name: "box"},
 		`/machine.slice/systemd-nspawn@a\x2db\xZZ\x2.service`:     {Runtime: "systemd", Name: `a-b\xZZ\x2`},

@@ -16,10 +16,12 @@ func nameOf(root string, c Container) string {
 	case "docker": // {"Name": "/web", ...}
 		config := readJSON(filepath.Join(root, "var/lib/docker/containers", c.ID, "config.v2.json"))
 		return strings.TrimPrefix(string(config.GetStringBytes("Name")), "/")
-	case "podman": // [{"id": "...", "names": ["db"], ...}, ...]
-		for _, each := range readJSON(filepath.Join(root, "var/lib/containers/storage/overlay-containers/containers.json")).GetArray() {
-			if string(each.GetStringBytes("id")) == c.ID {
-				return string(each.GetStringBytes("names", "0"))
+	case "podman": // [{"id": "...", "names": ["db"], ...}, ...], in another file if made with --rm
+		for _, file := range []string{"containers.json", "volatile-containers.json"} {
+			for _, each := range readJSON(filepath.Join(root, "var/lib/containers/storage/overlay-containers", file)).GetArray() {
+				if string(each.GetStringBytes("id")) == c.ID {
+					return string(each.GetStringBytes("names", "0"))
+				}
 			}
 		}
 	case "containerd", "cri-o":

@@ -24,6 +24,7 @@ func newSystem(t *testing.T) (table *Table, add func(path string) uint64) {
 	write("var/lib/docker/containers/"+third+"/config.v2.json", `{ "Path" : "\"Name\":\"/x\"", "Name" : "/a\u002db" }`)
 	write("var/lib/containers/storage/overlay-containers/containers.json",
 		`[{"names":[ "db" , "x"],"id":"`+other+`"},{"id":"`+third+`","names":["cache"]},{"id":"`+id+`"}]`)
+	write("var/lib/containers/storage/overlay-containers/volatile-containers.json", `[{"id":"`+brief+`","names":["job"]}]`)
 	write("var/log/containers/shop-7d_prod_cart-"+other+".log", "")
 	write("var/log/containers/strange-"+id+".log", "")
 	mount := filepath.Join(root, "cgroup")
@@ -53,6 +54,7 @@ func TestTable(t *testing.T) {
 		"machine.slice/libpod-" + other + ".scope/container": "db",
 		"machine.slice/libpod-" + third + ".scope":           "cache",
 		"machine.slice/libpod-" + id + ".scope":              "0123456789ab",
+		"system.slice/job.service/libpod-payload-" + brief:   "job",
 		"kubepods/pod1/" + other:                             "prod/shop-7d/cart",
 		"kubepods/pod1/" + id:                                "0123456789ab",
 		"machine.slice/machine-box.scope":                    "box",
