@@ -309,6 +309,18 @@ func TestCheckBroken(t *testing.T) {
 		"old: same(file): read the types of "+dir+"/old/btf: it ends too early\n", stdout)
 }
 
+// TestCheckFullOutput verifies that the other outputs are complete if one cannot be written.
+func TestCheckFullOutput(t *testing.T) {
+	dir := checkedKernels(t)
+	status, stdout, stderr := checked(t, dir, "-o", "json=/dev/full", "-o", "junit="+dir+"/x.xml", "-o", "table", "same(file)")
+	require.Equal(t, exit.Failure, status)
+	require.Equal(t, "ksnoop: write the results: write /dev/full: no space left on device\n", stderr)
+	require.Equal(t, "  SPEC        old  new\n  same(file)  ok   ok\n", stdout)
+	text, err := os.ReadFile(dir + "/x.xml")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "</testsuites>")
+}
+
 // TestCheckErrors verifies that mistakes on the command line give status 2, and that
 // nothing is checked.
 func TestCheckErrors(t *testing.T) {
