@@ -60,8 +60,26 @@ func Open(values []string, own Format, s *term.Streams) (*Outputs, error) {
 		}
 		writers = append(writers, w)
 	}
+	if err := all.empty(); err != nil {
+		all.Discard()
+		return nil, err
+	}
 	all.Writer = All(writers...)
 	return all, nil
+}
+
+// empty removes what the files have from before. This is done once all outputs are known to be
+// right: a wrong command line leaves earlier results as they are.
+func (all *Outputs) empty() error {
+	for _, f := range all.files {
+		if f.file == nil || f.grows {
+			continue
+		}
+		if err := f.file.Truncate(0); err != nil && !errors.Is(err, unix.EINVAL) { // of a pipe or a device
+			return fmt.Errorf("write the results: %w", err)
+		}
+	}
+	return nil
 }
 
 // open opens one output.
@@ -139,7 +157,7 @@ func (all *Outputs) openSummary(format string) (io.Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file that $%s names: %w", summaryVariable, err)
 	}
-	all.files = append(all.files, &outputFile{name: name, file: f})
+	all.files = append(all.files, &outputFile{name: name, file: f, grows: true})
 	return f, nil
 }
 
@@ -169,9 +187,10 @@ func (all *Outputs) Discard() {
 // outputFile is a file that is written as results arrive, or text that is written to
 // a file at the end.
 type outputFile struct {
-	name string
-	file *os.File     // nil if the file is written as a whole
-	text bytes.Buffer // its future content
+	name  string
+	file  *os.File     // nil if the file is written as a whole
+	grows bool         // whether it keeps what it has
+	text  bytes.Buffer // its future content
 }
 
 // openOutputFile opens a file, or verifies that it can be created. A file that is not
@@ -183,7 +202,7 @@ func openOutputFile(name string, stream bool) (*outputFile, error) {
 	}
 	info, err := os.Lstat(name)
 	if stream || err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) // for a pipe, this waits for the reader
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644) // for a pipe, this waits for the reader
 		return &outputFile{name: name, file: f}, err
 	}
 	return &outputFile{name: name}, creatable(name)

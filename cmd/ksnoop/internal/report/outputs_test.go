@@ -93,6 +93,21 @@ func TestOutputsErrors(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestWrongOutputsKeep verifies that earlier results stay if a later --output is wrong.
+func TestWrongOutputsKeep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("old", []byte("earlier results\n"), 0o600))
+	for _, wrong := range []string{"xml", "tap=", "tap=./old", "junit=none/x"} {
+		_, err := Open([]string{"json=old", wrong}, Format{}, &term.Streams{})
+		require.Error(t, err, wrong)
+		require.Equal(t, "earlier results\n", read(t, "old"), wrong)
+	}
+	all, err := Open([]string{"json=old", "tap=/dev/null"}, Format{}, &term.Streams{})
+	require.NoError(t, err)
+	all.Discard()
+	require.Empty(t, read(t, "old"))
+}
+
 // TestOneFile lists names of one file, which takes one format, and names of two.
 func TestOneFile(t *testing.T) {
 	t.Chdir(t.TempDir())
