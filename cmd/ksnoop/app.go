@@ -75,6 +75,9 @@ var errorFormats = []string{"text", "json"}
 // runApp runs a command line, without the program's name.
 func runApp(args []string, e *environment) error {
 	app := newApp(e)
+	for _, c := range app.Commands {
+		c.Before = e.sparing(c.Before)
+	}
 	err := app.Run(e.words(app, args))
 	if out := app.Writer.(*firstError); err == nil && out.err != nil {
 		err = fmt.Errorf("write the help: %w", out.err)

@@ -113,3 +113,42 @@ func FuzzSpecFile(f *testing.F) {
 		withWords(t, raw, []string{[]string{"compile", "info"}[command%2], "-f", "-"}, text)
 	})
 }
+
+// TestFilesAreSpared verifies that no option writes to a file that the command reads.
+func TestFilesAreSpared(t *testing.T) {
+	types := fixture.Write(t)
+	t.Chdir(t.TempDir())
+	files := map[string]string{
+		"specs": "vfs_read(count)\n", "tcp.p": "ksnoop-probes 1\nsuite x\nassert a vfs_read() never\n", "map": "ffffffff81000100 T vfs_read\n", "vfs_read": "{}\n",
+	}
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+	}
+	require.NoError(t, os.Symlink("specs", "link"))
+	for _, tc := range []struct{ line, option, name string }{
+		{"test tcp.p -o json=tcp.p -- true", "output", "tcp.p"},
+		{"test tcp.p -o ktap -o junit=./tcp.p -- true", "output", "./tcp.p"},
+		{"test tcp.p --prom-textfile tcp.p -- true", "prom-textfile", "tcp.p"},
+		{"test tcp.p --ready-file tcp.p -- true", "ready-file", "tcp.p"},
+		{"check --btf " + types + " -o tap=" + types + " vfs_read", "output", types},
+		{"check --btf " + types + " -o tap=tcp.p tcp.p", "output", "tcp.p"},
+		{"check --btf " + types + " --symbols map -o tap=map vfs_read", "output", "map"},
+		{"-f specs --record specs", "record", "specs"},
+		{"record -f link -w specs", "write", "specs"},
+		{"record -f specs -w x --ready-file link", "ready-file", "link"},
+	} {
+		var stdout, stderr bytes.Buffer
+		status := ksnoopStatus(append([]string{"ksnoop"}, strings.Fields(tc.line)...), strings.NewReader(""), &stdout, &stderr)
+		require.Equal(t, exit.Usage, status, tc.line)
+		require.Equal(t, "ksnoop: --"+tc.option+" would replace "+tc.name+", which is read: name another file\n", stderr.String(), tc.line)
+	}
+	for name, text := range files {
+		got, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got), name)
+	}
+
+	// A spec may have the name of a file.
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, ksnoopStatus([]string{"ksnoop", "check", "--btf", types, "-o", "json=vfs_read", "vfs_read"}, strings.NewReader(""), &stdout, &stderr), &stderr)
+}

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/check"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/exit"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/getopt"
 	"github.com/ksnoop/ksnoop/cmd/ksnoop/internal/target"
 	"github.com/ksnoop/ksnoop/compiler/spec"
 	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
+	"github.com/ksnoop/ksnoop/runtime/render"
 )
 
 // misused returns what is wrong with the options of a command.
@@ -193,6 +196,45 @@ func noOperand(command string) error {
 		return exit.Usagef("completion needs the name of a shell, as in ksnoop completion bash (ksnoop help completion explains more)")
 	}
 	return exit.Usagef("%s needs %s, as in ksnoop %s %s (ksnoop help %s explains more)", command, what, command, example, command)
+}
+
+// sparing adds to what is done before a command that no option writes to a file that the command
+// reads, which would be lost.
+func (e *environment) sparing(before cli.BeforeFunc) cli.BeforeFunc {
+	return func(c *cli.Context) error {
+		if before != nil {
+			if err := before(c); err != nil {
+				return err
+			}
+		}
+		for _, o := range e.line.Options {
+			name := o.Value
+			switch o.Name {
+			case "output":
+				_, name, _ = strings.Cut(name, "=")
+			case "write", "record", "ready-file", "prom-textfile":
+			default:
+				continue
+			}
+			if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && e.reads(c.Command.Name, info) {
+				return exit.Usagef("--%s would replace %s, which is read: name another file", o.Name, render.PlainName(name))
+			}
+		}
+		return nil
+	}
+}
+
+// reads reports whether a command reads a file: probes, specs, types or symbols.
+func (e *environment) reads(command string, file os.FileInfo) bool {
+	is := func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, file)
+	}
+	return slices.ContainsFunc(e.operands, func(word string) bool {
+		return is(word) && (command == "test" || command == "check" && check.IsProbeFile(word))
+	}) || slices.ContainsFunc(e.line.Options, func(o getopt.Given) bool {
+		return (o.Name == "file" || o.Name == typesOption || o.Name == "symbols") && is(o.Value)
+	})
 }
 
 // checkBehind returns an error for a command after -- if nothing is traced, or if

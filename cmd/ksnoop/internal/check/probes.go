@@ -13,7 +13,7 @@ import (
 // probeFileSubjects reads a probe file. ok reports whether the name is that of a probe
 // file; all others are specs.
 func probeFileSubjects(name string) (subjects []*subject, ok bool, err error) {
-	if !isProbeFile(name) {
+	if !IsProbeFile(name) {
 		return nil, false, nil
 	}
 	text, err := target.ReadSpecs(name, nil)
@@ -50,9 +50,9 @@ func probeFileSubjects(name string) (subjects []*subject, ok bool, err error) {
 	return subjects, true, nil
 }
 
-// isProbeFile reports whether name is the name of a probe file: it has their suffix,
+// IsProbeFile reports whether name is the name of a probe file: it has their suffix,
 // or the file begins as one.
-func isProbeFile(name string) bool {
+func IsProbeFile(name string) bool {
 	if filepath.Ext(name) == ".probes" {
 		return true
 	}
