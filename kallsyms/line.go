@@ -16,7 +16,7 @@ func splitLine(text string, all bool) int {
 // The strings of the symbol are parts of line. Assemblers put control bytes into the
 // names of labels, as in ".L14472\x021", which modules for arm64 keep.
 func parseLine(line string) (s Symbol, ok bool) {
-	line = strings.TrimSuffix(line, "\n")
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r") // a file may have been on Windows
 	var digits int
 	s.Addr, digits = parseHex(line)
 	if digits == 0 || digits > 16 || len(line) < digits+4 || line[digits] != ' ' || line[digits+2] != ' ' {

@@ -23,6 +23,7 @@ func TestRead(t *testing.T) {
 		{"", nil},
 		{"ffffffff81000000 T _text\n", []Symbol{{0xffffffff81000000, 'T', "_text", ""}}},
 		{"c0008000 t stext", []Symbol{{0xc0008000, 't', "stext", ""}}},
+		{"ffffffff81000000 T _text\r\nffffffffc0000000 d a\t[m]\r\n", []Symbol{{0xffffffff81000000, 'T', "_text", ""}, {0xffffffffc0000000, 'd', "a", "m"}}},
 		{"0 A x\n", []Symbol{{0, 'A', "x", ""}}},
 		{"ffffffffc0123000 t nft_do_chain\t[nf_tables]\n",
 			[]Symbol{{0xffffffffc0123000, 't', "nft_do_chain", "nf_tables"}}},

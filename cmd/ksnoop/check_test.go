@@ -309,6 +309,18 @@ func TestCheckBroken(t *testing.T) {
 		"old: same(file): read the types of "+dir+"/old/btf: it ends too early\n", stdout)
 }
 
+// TestCheckBrokenSymbols verifies that a file without symbols leaves the results of its kernel
+// unknown, and that lines may end as on Windows.
+func TestCheckBrokenSymbols(t *testing.T) {
+	dir := checkedKernels(t)
+	require.NoError(t, os.WriteFile(dir+"/old/map", nil, 0o644))
+	require.NoError(t, os.WriteFile(dir+"/new/map", []byte("ffffffff81000100 T same\r\nffffffff81000200 t none\t[module]\r\n"), 0o644))
+	status, stdout, stderr := checked(t, dir, "--symbols", dir+"/old/map", "--symbols", dir+"/new/map", "same(file)")
+	require.Equal(t, exit.Failure, status, stderr)
+	require.Equal(t, "  SPEC        old      new\n  same(file)  unknown  ok\n\n"+
+		"old: same(file): "+dir+"/old/map: there are no symbols in it: copy /proc/kallsyms of a machine that runs the kernel\n", stdout)
+}
+
 // TestCheckFullOutput verifies that the other outputs are complete if one cannot be written.
 func TestCheckFullOutput(t *testing.T) {
 	dir := checkedKernels(t)

@@ -153,7 +153,14 @@ func readSymbolFile(name string, keep func(string) bool) (*kallsyms.Table, error
 		return nil, err
 	}
 	defer f.Close()
-	table, err := kallsyms.Read(f, keep)
+	empty := true
+	table, err := kallsyms.Read(f, func(name string) bool {
+		empty = false
+		return keep == nil || keep(name)
+	})
+	if err == nil && empty { // a copy has failed; every function would be one without code
+		err = errors.New("there are no symbols in it: copy /proc/kallsyms of a machine that runs the kernel")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
