@@ -18,14 +18,27 @@ func (l *line) fits(a *Assert, subject spec.Span) error {
 		return err
 	}
 	for _, t := range a.Path[0].AnyOf {
+		var err error
 		switch {
+		case !a.timed() && !a.ofValue():
+		case t.Ending != nil:
+			err = l.ofSpan(subject, word)
 		case a.timed():
-			return l.takesTime(t, subject, word)
-		case a.ofValue():
-			return l.changes(t, subject, word)
+			err = l.takesTime(t, subject, word)
+		default:
+			err = l.changes(t, subject, word)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// ofSpan returns the error for a span of which more is asked than how many there are.
+func (l *line) ofSpan(at spec.Span, word string) error {
+	return l.errorf(at, "'%s' measures calls, and spans are counted", word).
+		WithHint("tables measure them: metric NAME A() => B(hist($duration)) on KEY table")
 }
 
 // takesTime refuses a spec whose events have no duration.
@@ -74,8 +87,11 @@ func (l *line) oneValue(t *spec.Trace, at spec.Span, word string) error {
 			return nil
 		}
 	}
+	if t.Ending != nil {
+		return l.ofSpan(at, word)
+	}
 	err := l.errorf(at, "'%s' is of one value, and this spec has %s", word, values(t))
-	if t.Line == nil && t.Items != nil && len(t.Items) == 0 && !t.Tracepoint && t.Ending == nil {
+	if t.Line == nil && t.Items != nil && len(t.Items) == 0 && !t.Tracepoint {
 		return err.WithHint("of durations, write %s($duration)", t.Target())
 	}
 	return err.WithHint("write FUNCTION(VALUE); conditions come after 'if'")

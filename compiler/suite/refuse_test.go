@@ -521,6 +521,20 @@ f:4:22: '3000000h' is longer than 292 years
 f:4:10: 'max' is about durations, and a tracepoint takes no time
   assert y tp:sched_switch max < 1ms
            ^^^^^^^^^^^^^^^^`},
+	{body, "assert y any-of {foo tp:sched_switch}() max < 1ms", `
+f:4:10: 'max' is about durations, and a tracepoint takes no time
+  assert y any-of {foo tp:sched_switch}() max < 1ms
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`},
+	{body, "assert y tp:a() => tp:b() on x max < 1ms", `
+f:4:10: 'max' measures calls, and spans are counted
+  assert y tp:a() => tp:b() on x max < 1ms
+           ^^^^^^^^^^^^^^^^^^^^^^
+  tables measure them: metric NAME A() => B(hist($duration)) on KEY table`},
+	{body, "metric m tp:a() => tp:b($duration) on x histogram", `
+f:4:10: 'histogram' measures calls, and spans are counted
+  metric m tp:a() => tp:b($duration) on x histogram
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  tables measure them: metric NAME A() => B(hist($duration)) on KEY table`},
 	{body, `assert y "p vfs_read" max < 1ms`, `
 f:4:10: 'max' is about durations, and this line is only about the beginning of a call
   assert y "p vfs_read" max < 1ms
