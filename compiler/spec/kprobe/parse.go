@@ -26,10 +26,19 @@ func Is(text string) bool {
 	}
 	head, _, named := strings.Cut(first, ":")
 	letters := "prft"
-	if named {
+	if named && len(head) > 1 { // a module may have this name, as e1000 and r8169 do
+		if strings.Contains(first, "(") || !placeAt(text, words[1:]) {
+			return false
+		}
+	} else if named {
 		letters += "e"
 	}
 	return head != "" && strings.Contains(letters, head[:1]) && isNumber(head[1:]) && (named || len(words) > 1)
+}
+
+// placeAt reports whether the first of some words may be the place of a probe.
+func placeAt(text string, words []spec.Span) bool {
+	return len(words) > 0 && spec.IsWord(text[words[0].Start]) && text[words[0].Start:words[0].End] != "if"
 }
 
 // isNumber reports whether text is made of digits, perhaps hexadecimal ones after 0x, or empty.

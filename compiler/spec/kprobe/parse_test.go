@@ -138,10 +138,11 @@ func TestParse(t *testing.T) {
 }
 
 func TestIs(t *testing.T) {
-	for _, line := range []string{"p vfs_read", "r8 f", "f:x", "\tt:x y", "p: x", "-:x", "-:", "e:x y", "r99:x", "p if x"} {
+	for _, line := range []string{"p vfs_read", "r8 f", "f:x", "\tt:x y", "p: x", "-:x", "-:", "e:x y", "r99:x y", "f8:x y", "p if x"} {
 		require.True(t, Is(line), line)
 	}
-	for _, text := range []string{"", " ", "p", "r8", "p(file)", "f(a) if b", "vfs_read", "tp:sched_switch", "- x", "px y", "e x", "8021q:f", "pr:f"} {
+	for _, text := range []string{"", " ", "p", "r8", "p(file)", "f(a) if b", "vfs_read", "tp:sched_switch", "- x", "px y", "e x", "8021q:f", "pr:f",
+		"e1000:f", "e1000:f x", "r8169:f", "r8169:f(a, b)", "r8169:f (a)", "r8169:f if $cpu", "r8169:f => r8169:g on $tid"} {
 		require.False(t, Is(text), text)
 	}
 }
