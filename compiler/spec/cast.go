@@ -56,8 +56,15 @@ func (a lookahead) timesNumber() bool {
 }
 
 // castable reports whether what is cast can begin with t. Where there is no call, it may
-// be a number: an address.
+// be a number: an address. What has is-err or a key after it is a value in parentheses.
 func (p *parser) castable(t token) bool {
+	ahead := lookahead{lexer: lexer{text: p.text, pos: t.at.End}}
+	switch ahead.advance(); {
+	case t.word("is") && strings.HasPrefix(p.text[t.at.Start:], ops[IsErr]):
+		return false
+	case t.word("on") && p.ending && p.cond && p.open == 0 && ahead.tok.beginsValue():
+		return false
+	}
 	return t.beginsValue() || p.of.Values && t.numeric()
 }
 
