@@ -56,7 +56,11 @@ func (b *binder) named(v *compiler.Value, c spec.Constant) (spec.Constant, error
 		c.Abs, c.Kind = n, spec.Integer
 		return c, nil
 	}
-	if n, signed, ok := b.namedNumber(c.Str); ok && !c.Neg {
+	n, signed, ok := b.namedNumber(c.Str)
+	switch {
+	case ok && c.Neg:
+		return c, b.errorf(c.At, "of all names, only those of errors have a sign").WithHint("write 0 - %s", c.Str)
+	case ok:
 		return withNumber(c, n, signed), nil
 	}
 	return c, b.unknownConstant(v, c)
