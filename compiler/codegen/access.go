@@ -129,6 +129,9 @@ func (p *program) base(v *compiler.Value, direct bool, fail string) {
 		p.emit(asm.FnGetCurrentTaskBtf.Call(), asm.Mov.Reg(p.ptr, asm.R0))
 	case v.Base.Builtin == compiler.Task:
 		p.emit(asm.FnGetCurrentTask.Call(), asm.Mov.Reg(p.ptr, asm.R0))
+	case v.Base.Builtin != compiler.NoBuiltin: // a number that a cast takes for an address
+		p.readBuiltin(v.Base.Builtin)
+		p.emit(asm.Mov.Reg(p.ptr, asm.R1))
 	case kept != nil && direct:
 		p.word(p.ptr, kept.Base, fail)
 	case kept != nil:

@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -350,4 +351,14 @@ func TestRefusedValues(t *testing.T) {
 		require.ErrorAs(t, err, &refused, tc.spec)
 		require.Equal(t, tc.want, refused.Msg)
 	}
+}
+
+// A builtin that a cast takes for an address is the address that could not be read.
+func TestBuiltinAsAddress(t *testing.T) {
+	backEnds(t, func(t *testing.T, f compiler.Features) {
+		r := newRig(t, f, compiler.Options{}, "read(*(u64 *)$cgroup)")
+		r.do(call{args: []uint64{0, 0, 5, 0}})
+		require.Len(t, r.records, 1)
+		require.EqualValues(t, 4242, binary.LittleEndian.Uint64(r.records[0][r.unit.Events[0].Layout.Slots[0].Off:]))
+	})
 }
