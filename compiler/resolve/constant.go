@@ -57,6 +57,11 @@ func (b *binder) named(v *compiler.Value, c spec.Constant) (spec.Constant, error
 		return c, nil
 	}
 	n, signed, ok := b.namedNumber(c.Str)
+	if signed && !v.Scalar.Signed && v.Scalar.Width() == 32 { // then 0xffffffff is no -1, unless BTF says so
+		if e, _ := b.enumWith(c.Str); e.Size == 4 && !e.Signed {
+			n, signed = uint64(uint32(n)), false
+		}
+	}
 	switch {
 	case ok && c.Neg:
 		return c, b.errorf(c.At, "of all names, only those of errors have a sign").WithHint("write 0 - %s", c.Str)

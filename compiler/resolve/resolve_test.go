@@ -538,6 +538,22 @@ func TestHalved(t *testing.T) {
 	}
 }
 
+// TestHighestEnumerator checks that the highest number of 32 bits, which may also be the -1 of
+// an enum whose sign BTF lacks, fits what has 32 bits, with or without a sign.
+func TestHighestEnumerator(t *testing.T) {
+	highest := btf.EnumValue{Name: "HIGHEST", Value: 0xffffffff}
+	target := compilertest.NewTarget(t, compilertest.WithTrampoline, &btf.Enum{Name: "tags", Size: 4, Values: []btf.EnumValue{highest}})
+	for text, want := range map[string]uint64{
+		"read((u32)count == HIGHEST)":        0xffffffff,
+		"read((int)count == HIGHEST)":        1<<64 - 1,
+		"read((enum tags)count == HIGHEST)":  1<<64 - 1,
+		"read((u32)count + 1 >= HIGHEST)":    0xffffffff,
+		"read(((u32)count & 255) & HIGHEST)": 0xffffffff,
+	} {
+		require.Equal(t, want, mustResolve(t, target, text).EntryConds[0].(*compiler.Leaf).Pred.Const, text)
+	}
+}
+
 // TestEnumWithoutName checks that an enum can be named by one of its enumerators, too.
 func TestEnumWithoutName(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithTrampoline)
