@@ -135,6 +135,8 @@ func TestTables(t *testing.T) {
 			"calls=7 lhist=-9223372036854775808..-11:2,-10..-6:1,-5..-1:1,0..4:1,5..9:1,10..9223372036854775807:1"}},
 		{"read($comm, $pid, count()) if return >= 0", []uint64{4, 5}, []string{"worker 7 calls=2 count=2"}},
 		{"read(buf->dev->name, buf->dev->alias, buf->len, count())", []uint64{4, 4, 4}, []string{"eth0 uplink 105 calls=3 count=3"}},
+		{"read((u8 *)buf->dev->name:ip4, count())", []uint64{4, 4}, []string{"6574683000000000 calls=2 count=2"}},
+		{"read((u8 *)buf->dev->alias:ip4, count()) if return >= 0", []uint64{4, 4}, []string{"75706c6900000000 calls=2 count=2"}},
 		{"read(buf->dev->name, buf->dev->alias, $comm, count()) if return >= 0", []uint64{4, 4}, []string{"eth0 uplink worker calls=2 count=2"}},
 		{"read(buf->dev->alias, count()) if buf->dev->alias ~ \"up*\"", []uint64{4}, []string{"uplink calls=1 count=1"}},
 	} {

@@ -195,7 +195,7 @@ func keyed(v *compiler.Value) *compiler.Value {
 	t := *v
 	size, _ := btf.Sizeof(v.Pointee) // sizes of bound values are known
 	t.Type, t.Pointee, t.Load, t.Scalar, t.Casts = v.Pointee, nil, nil, nil, nil
-	t.Path = append(slices.Clone(v.Path), compiler.Access{Size: size})
+	t.Path = partOf(v, 0, size).Path
 	return &t
 }
 
