@@ -13,6 +13,7 @@ import (
 	"github.com/ksnoop/ksnoop/compiler/compilertest"
 	"github.com/ksnoop/ksnoop/compiler/resolve"
 	"github.com/ksnoop/ksnoop/compiler/spec"
+	"github.com/ksnoop/ksnoop/compiler/spec/kprobe"
 )
 
 // A condition may combine very many predicates of both sides.
@@ -284,13 +285,22 @@ func TestDiffsOutOfReach(t *testing.T) {
 func TestFlexibleText(t *testing.T) {
 	target := compilertest.NewTarget(t, compilertest.WithProbes, compilertest.Function("flexible", &btf.Void{}, compilertest.Param("p", compilertest.Ptr(tFlex))))
 	target.Symbols = nil
-	unit, err := generate([]*compiler.Probe{mustResolve(t, target, `flexible(p->name == "abc")`)}, compiler.Options{RingBytes: 1 << 20})
-	require.NoError(t, err)
-	for text, want := range map[string][]string{"abc": {`entry p->name="abc"`}, "abcd": nil} {
-		r := withMachine(t, unit, compiler.AMD64)
-		record := append(make([]byte, tFlex.Size), text+"\x00"...)
-		r.do(call{args: []uint64{r.alloc(record)}})
-		require.Equal(t, want, r.shown())
+	for text, shown := range map[string]string{
+		`flexible(p->name == "abc")`:                      `entry p->name="abc"`,
+		`p flexible name=p->name:string if name == "abc"`: `entry name="abc"`,
+	} {
+		trace, err := kprobe.ParseAny(text)
+		require.NoError(t, err)
+		probe, err := resolve.One(trace, target)
+		require.NoError(t, err)
+		unit, err := generate([]*compiler.Probe{probe}, compiler.Options{RingBytes: 1 << 20})
+		require.NoError(t, err)
+		for name, want := range map[string][]string{"abc": {shown}, "abcd": nil} {
+			r := withMachine(t, unit, compiler.AMD64)
+			record := append(make([]byte, tFlex.Size), name+"\x00"...)
+			r.do(call{args: []uint64{r.alloc(record)}})
+			require.Equal(t, want, r.shown())
+		}
 	}
 }
 

@@ -215,10 +215,20 @@ func (b *binder) strings(item *spec.Item) ([]*compiler.Value, error) {
 	return values, nil
 }
 
+// flexibleBytes reports whether o is an array of bytes in memory whose length BTF does not give.
+func (o *operand) flexibleBytes() bool {
+	a, ok := btf.As[*btf.Array](o.Type)
+	if !ok || a.Nelems > 0 || len(o.Path) == 0 {
+		return false
+	}
+	size, err := btf.Sizeof(a.Type)
+	return err == nil && size == 1
+}
+
 // string turns a value into a string: the memory at its place, or the string
 // that BTF says it is.
 func (b *binder) string(o *operand, x spec.Expr, t *spec.FetchType) error {
-	if !o.untyped {
+	if !o.untyped && !(t.Name == "string" && o.flexibleBytes()) {
 		if err := b.finish(o, x); err != nil {
 			return err
 		}
