@@ -132,12 +132,13 @@ func (b *binder) folded(e spec.Expr) (*compiler.Value, error) {
 		return nil, nil
 	}
 	abs, _ := n.abs()
-	c := spec.Constant{Kind: spec.Integer, Text: e.String(), At: e.Span(), Neg: n.high < 0, Abs: abs}
 	if !n.fits() {
 		return nil, b.errorf(e.Span(), "%s is out of range", e).
 			WithHint("constants go from -%d (-2^63) to %d (2^64-1)", uint64(1)<<63, uint64(math.MaxUint64))
 	}
-	return constantOf(c), nil
+	v := constantOf(spec.Constant{Neg: n.high < 0, Abs: abs}) // a 0 that e begins with does not make this octal
+	v.Name = e.String()
+	return v, nil
 }
 
 // exact returns the value of an expression of constants, or nil if e is not one or its

@@ -46,6 +46,9 @@ func TestPromotion(t *testing.T) {
 		"p->u2 + p->u33":  ulong,
 		"p->u33 - 3":      ulong,
 		"(s64)p->u2 - 3":  slong,
+		"n + 3000000000":  slong,
+		"n + 0xb2d05e00":  uint,
+		"n + (0 + 3000M)": slong,
 	} {
 		v := mustResolve(t, fieldsTarget(t), "fielded("+text+")").Entry[0]
 		require.Equal(t, want, v.Type.TypeName(), text)
