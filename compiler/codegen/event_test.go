@@ -96,6 +96,8 @@ func TestEvents(t *testing.T) {
 		// Filters.
 		{"p read n=%dx:u8 if n == 5", args1(0x105), nil, []string{"entry n=5"}},
 		{"p read n=%dx:u8 if n == 6 || n & 2", args1(0x105), nil, nil},
+		{"p read n=%dx:s8 if n & 0x80", args1(0x80), nil, []string{"entry n=-128"}},
+		{"p read n=%dx:s8 if n & 0x80", args1(0x17f), nil, nil},
 		{"p read n=%dx:u8 if !n == 6 && n & 4 && n <= 5", args1(0x105), nil, []string{"entry n=5"}},
 		{"p read n=%dx:s8 if n < 0", args1(0xff), nil, []string{"entry n=-1"}},
 		{"p read m=+0(%di):u32 if m != 5", args(0, 0, 0, 0), nil, nil},

@@ -60,7 +60,7 @@ func (p *parser) checkPredicate(item *spec.Item, f *spec.Field) error {
 		return nil
 	case c.Kind == spec.String:
 		return p.errorf(c.At, "'%s' is a number, and %s a string", f, c.Text)
-	case !fits(c, width, signed):
+	case !fits(c, width, signed && (c.Neg || pred.Op != spec.Mask)): // the sign is a bit like others
 		return p.unfit(c, f, width, signed)
 	case pred.Op == spec.Mask && c.Abs == 0:
 		return p.errorf(c.At, "no bit is set in 0, so the condition never holds")
